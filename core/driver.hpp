@@ -1,0 +1,61 @@
+// The whole contract between core and a driver.
+//
+// Core appends effects; the driver performs each one and answers with exactly one completion that carries the
+// effect's id. Nothing else passes the seam: no clock is read, nothing is decided by a driver. A driver is
+// free to complete effects in any order, to fail them, to cut them short and to deliver an RPC twice: that is
+// how faults are injected.
+//
+//   core --Effect--> driver --(time passes, bytes move)--> Completion --> core
+//
+// An RPC is two effects: rpc_request completes when the request has reached the callee and has been served
+// (its handler then runs inside core), rpc_reply when the answer is back. A failed rpc_request means the
+// handler never ran; a failed rpc_reply means it ran and the caller does not know.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/error.hpp"
+#include "core/ids.hpp"
+#include "core/time.hpp"
+#include "core/units.hpp"
+
+namespace kvlift {
+
+/// Names one effect for ever: 8 bits of component, 24 of slot, 32 of sequence.
+enum class EffectId : std::uint64_t { none = 0 };
+
+/// Stands for the master where a node is expected.
+inline constexpr NodeId kMasterNode = static_cast<NodeId>(0xfffffffe);
+
+enum class EffectKind : std::uint8_t {
+  timer,        ///< completes at `at`
+  rpc_request,  ///< `node` calls `peer`; `requests` is the number of keys it carries
+  rpc_reply,    ///< `node` answers `peer`
+  disk_read,    ///< `bytes` in `requests` device requests, one after another, from the SSD of `node`
+  disk_write,   ///< `bytes` in `requests` device requests to the SSD of `node`
+  transfer,     ///< `bytes` from the memory of `node` to the memory of `peer` (the same host: a copy)
+  compute,      ///< `node`'s accelerator is busy for `span`
+};
+
+struct Effect {
+  EffectId id = EffectId::none;
+  EffectKind kind = EffectKind::timer;
+  NodeId node = NodeId::none;
+  NodeId peer = NodeId::none;
+  std::int32_t requests = 0;
+  Bytes bytes;
+  Time at;        ///< timer only
+  Duration span;  ///< compute only
+};
+
+struct Completion {
+  EffectId id = EffectId::none;
+  Error error = Error::OK;
+  Bytes bytes;                   ///< what really arrived, for disk and transfer; short is not OK
+  bool delivered_twice = false;  ///< rpc_request only: the callee's handler runs a second time
+};
+
+using Effects = std::vector<Effect>;
+
+}  // namespace kvlift

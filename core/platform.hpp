@@ -1,0 +1,43 @@
+// What the machines can do, as numbers. Only drivers that model time read them; the real executor measures them.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/time.hpp"
+#include "core/units.hpp"
+
+namespace kvlift {
+
+/// One SSD. A request waits `latency`, then streams at the smaller of `stream_bandwidth` and its fair share of
+/// the device. So small requests and low depth get less than the device's bandwidth, as on a real one.
+struct SsdSettings {
+  double read_bandwidth = 3.0e9;    ///< bytes/s of the device, all reads together
+  double write_bandwidth = 2.0e9;   ///< bytes/s, all writes together
+  double mixed_bandwidth = 3.5e9;   ///< bytes/s, reads and writes together
+  double stream_bandwidth = 1.5e9;  ///< bytes/s that one request stream reaches alone
+  Duration read_latency = microseconds(90);
+  Duration write_latency = microseconds(30);
+};
+
+/// One machine with its SSD; `nodes` store processes share it (a node is one rank's client).
+struct HostSettings {
+  std::int64_t count = 1;                 ///< as many equal hosts
+  std::int64_t nodes = 1;
+  Bytes segment_bytes = {1LL << 30};      ///< DRAM that each node mounts to the pool
+  SsdSettings ssd;
+  double copy_bandwidth = 20.0e9;         ///< bytes/s of copies inside the host, all together
+  double node_bandwidth = 10.0e9;         ///< bytes/s into one node's accelerator memory
+  double nic_bandwidth = 25.0e9;          ///< bytes/s each way
+  Duration nic_latency = microseconds(5);
+};
+
+struct PlatformSettings {
+  std::vector<HostSettings> hosts = {HostSettings{}};
+  Duration rpc_latency = microseconds(50);         ///< one way, any pair of processes
+  Duration rpc_service = microseconds(20);         ///< handler time of one RPC
+  Duration rpc_key_service = nanoseconds(1'000);   ///< more for each key it carries
+  std::int64_t master_threads = 16;                ///< RPC workers of the master
+};
+
+}  // namespace kvlift
