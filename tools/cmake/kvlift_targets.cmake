@@ -1,0 +1,63 @@
+# Shared by all folders: a library from a folder, libraries of the system, the closing summary.
+
+# kvlift_library(<name> LINKS <targets> [EXCLUDE <regex>]): kvlift_<name> from the .cpp files of the current folder.
+# A folder that has no source yet makes no target; a link to a target that does not exist is an error, so callers
+# ask kvlift_existing() where a part may be off.
+function(kvlift_library name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "FOLDER;EXCLUDE" "LINKS")
+  if(NOT arg_FOLDER)
+    set(arg_FOLDER ${CMAKE_CURRENT_SOURCE_DIR})
+  endif()
+  file(GLOB sources CONFIGURE_DEPENDS ${arg_FOLDER}/*.cpp)
+  if(arg_EXCLUDE)
+    list(FILTER sources EXCLUDE REGEX ${arg_EXCLUDE})
+  endif()
+  if(NOT sources)
+    return()
+  endif()
+  add_library(kvlift_${name} STATIC ${sources})
+  add_library(kvlift::${name} ALIAS kvlift_${name})
+  set_target_properties(kvlift_${name} PROPERTIES EXPORT_NAME ${name})
+  target_compile_features(kvlift_${name} PUBLIC cxx_std_20)
+  target_include_directories(kvlift_${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
+                                                   $<INSTALL_INTERFACE:include/kvlift>)
+  target_link_libraries(kvlift_${name} PUBLIC ${arg_LINKS})
+endfunction()
+
+# Those of the targets that exist, in `result`.
+function(kvlift_existing result)
+  set(found "")
+  foreach(target ${ARGN})
+    if(TARGET ${target})
+      list(APPEND found ${target})
+    endif()
+  endforeach()
+  set(${result} ${found} PARENT_SCOPE)
+endfunction()
+
+# A library of the system that is not there turns off what needs it, and says which package brings it.
+function(kvlift_missing what package)
+  message(WARNING "${what} is OFF: install the Debian package ${package}")
+endfunction()
+
+function(kvlift_summary)
+  set(parts core traces sim real step experiment)
+  set(on "")
+  set(off "")
+  foreach(part ${parts})
+    if(TARGET kvlift_${part})
+      list(APPEND on ${part})
+    else()
+      list(APPEND off ${part})
+    endif()
+  endforeach()
+  if(TARGET kvlift)
+    list(APPEND on kvlift)
+  else()
+    list(APPEND off kvlift)
+  endif()
+  message(STATUS "kvlift ${PROJECT_VERSION}: ${CMAKE_BUILD_TYPE}, ${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION}")
+  message(STATUS "  KVLIFT_SIM=${KVLIFT_SIM} KVLIFT_TESTS=${KVLIFT_TESTS} KVLIFT_SANITIZE=${KVLIFT_SANITIZE} KVLIFT_COVERAGE=${KVLIFT_COVERAGE}")
+  message(STATUS "  on:  ${on}")
+  message(STATUS "  off: ${off}")
+endfunction()
