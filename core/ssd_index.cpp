@@ -1,0 +1,116 @@
+#include "core/ssd_index.hpp"
+
+#include "core/assert.hpp"
+
+namespace kvlift {
+
+std::optional<Bytes> SsdIndex::size_of(const ObjectKey& key) const {
+  const auto at = where_.find(key);
+  if (at == where_.end()) return std::nullopt;
+  return buckets_[at->second.bucket].objects[at->second.position].size;
+}
+
+void SsdIndex::touch(const ObjectKey& key) {
+  if (eviction_ != SsdEviction::lru) return;
+  const auto at = where_.find(key);
+  if (at == where_.end()) return;
+  Bucket& bucket = buckets_[at->second.bucket];
+  by_age_.erase(bucket.age);
+  bucket.age = next_age_++;
+  by_age_.emplace(bucket.age, at->second.bucket);
+}
+
+bool SsdIndex::lives_in(std::uint32_t bucket, const ObjectKey& key) const {
+  const auto at = where_.find(key);
+  return at != where_.end() && at->second.bucket == bucket;
+}
+
+void SsdIndex::append_victims(std::uint32_t bucket, std::vector<ObjectKey>& victims) const {
+  for (const Object& object : buckets_[bucket].objects) {
+    if (lives_in(bucket, object.key)) victims.push_back(object.key);
+  }
+}
+
+bool SsdIndex::plan_room(Bytes bytes, std::int64_t keys, std::vector<std::uint32_t>& buckets,
+                         std::vector<ObjectKey>& victims) const {
+  if (bytes > quota_ || keys > keys_max_) return false;
+  Bytes used = used_;
+  std::int64_t live = this->keys();
+  if (used + bytes <= quota_ && live + keys <= keys_max_) return true;
+  if (eviction_ == SsdEviction::none) return false;
+  for (const auto& [age, b] : by_age_) {
+    if (used + bytes <= quota_ && live + keys <= keys_max_) break;
+    buckets.push_back(b);
+    append_victims(b, victims);
+    used -= buckets_[b].bytes;
+    live -= buckets_[b].live;
+  }
+  return true;
+}
+
+void SsdIndex::plan_watermark(double high, double low, std::vector<std::uint32_t>& buckets,
+                              std::vector<ObjectKey>& victims) const {
+  const auto limit = [this](double ratio) { return static_cast<double>(quota_.value) * ratio; };
+  if (eviction_ == SsdEviction::none || static_cast<double>(used_.value) <= limit(high)) return;
+  Bytes used = used_;
+  for (const auto& [age, b] : by_age_) {
+    if (static_cast<double>(used.value) <= limit(low)) break;
+    buckets.push_back(b);
+    append_victims(b, victims);
+    used -= buckets_[b].bytes;
+  }
+}
+
+void SsdIndex::erase_bucket(std::uint32_t bucket) {
+  Bucket& b = buckets_[bucket];
+  KVLIFT_ASSERT(b.present);
+  for (const Object& object : b.objects) {
+    if (lives_in(bucket, object.key)) where_.erase(object.key);
+  }
+  by_age_.erase(b.age);
+  used_ -= b.bytes;
+  b = Bucket{};
+  free_.push_back(bucket);
+}
+
+std::uint32_t SsdIndex::insert_bucket(std::span<const Object> objects) {
+  std::uint32_t number = 0;
+  if (free_.empty()) {
+    number = static_cast<std::uint32_t>(buckets_.size());
+    buckets_.emplace_back();
+  } else {
+    number = free_.back();
+    free_.pop_back();
+  }
+  Bucket& b = buckets_[number];
+  b.present = true;
+  b.age = next_age_++;
+  by_age_.emplace(b.age, number);
+  for (const Object& object : objects) {
+    const Place place{number, static_cast<std::uint32_t>(b.objects.size())};
+    if (!where_.emplace(object.key, place).second) continue;
+    b.objects.push_back(object);
+    b.bytes += object.size;
+    ++b.live;
+  }
+  used_ += b.bytes;
+  return number;
+}
+
+void SsdIndex::erase(const ObjectKey& key) {
+  const auto at = where_.find(key);
+  if (at == where_.end()) return;
+  const std::uint32_t bucket = at->second.bucket;
+  where_.erase(at);
+  if (--buckets_[bucket].live == 0) erase_bucket(bucket);
+}
+
+void SsdIndex::list(std::vector<Object>& out) const {
+  for (const auto& [age, b] : by_age_) {
+    for (const Object& object : buckets_[b].objects) {
+      if (lives_in(b, object.key)) out.push_back(object);
+    }
+  }
+}
+
+}  // namespace kvlift
