@@ -62,13 +62,15 @@ struct HolderSettings {
 };
 
 struct ClientSettings {
-  bool enable_ssd_prefetch = false;
+  // `enable_ssd_prefetch` of the original is Policy::trigger == exist_probe here: one switch, not two.
   Duration ssd_prefetch_dedup_ttl = seconds(30);
   Duration ssd_prefetch_cooldown = seconds(5);
   Duration ssd_get_wait = milliseconds(0);       ///< one deadline for a batch; 0 switches wait and kick off
   std::int64_t prefetch_chunk_keys = 128;
   std::int64_t throttle_entries_max = 1 << 20;
-  Duration ping_period = seconds(1);
+  std::int64_t put_retry_max = 3;                ///< further tries of a put that found no room (RC-44); 0 drops it
+  Duration put_retry_delay = milliseconds(20);   ///< two eviction periods: one to notice, one to free
+  Duration ping_period = seconds(1);             ///< 0: no pings and no client expiry
   Duration rpc_timeout = seconds(10);            ///< assumed; the original waits about 91 s on a dead peer
 };
 
