@@ -1,0 +1,363 @@
+#include "core/throttle_table.hpp"
+
+#include <algorithm>
+#include <bit>
+
+#include "core/assert.hpp"
+
+namespace kvlift {
+
+std::string_view to_string(ThrottleState state) {
+  switch (state) {
+    case ThrottleState::triggered:
+      return "triggered";
+    case ThrottleState::in_flight:
+      return "in_flight";
+    case ThrottleState::completed:
+      return "completed";
+    case ThrottleState::failed:
+      return "failed";
+    case ThrottleState::already_resident:
+      return "already_resident";
+    case ThrottleState::delegated:
+      return "delegated";
+  }
+  return "unknown";
+}
+
+ThrottleCounters& ThrottleCounters::operator+=(const ThrottleCounters& other) {
+  reserved += other.reserved;
+  deduplicated += other.deduplicated;
+  refused_full += other.refused_full;
+  expired_reclaimed += other.expired_reclaimed;
+  stale_results += other.stale_results;
+  disallowed_results += other.disallowed_results;
+  waiters_dropped += other.waiters_dropped;
+  cooldown_entered += other.cooldown_entered;
+  return *this;
+}
+
+ThrottleBatch::ThrottleBatch(std::span<const ObjectKey> batch_keys, std::size_t shard_mask) : keys(batch_keys) {
+  KVLIFT_ASSERT(keys.size() <= kMax);
+  begin.fill(0);
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    hashes[i] = hash_of(keys[i]);
+    granted[i] = Generation::none;
+    ++begin[((hashes[i] >> 60) & shard_mask) + 1];
+  }
+  for (std::size_t s = 0; s < kShards; ++s) begin[s + 1] = static_cast<std::uint8_t>(begin[s + 1] + begin[s]);
+  std::array<std::uint8_t, kShards + 1> next = begin;
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    order[next[(hashes[i] >> 60) & shard_mask]++] = static_cast<std::uint8_t>(i);
+  }
+}
+
+ThrottleTable::ThrottleTable(const ThrottleSettings& settings)
+    : windows_{settings.live_max, settings.dedup_ttl, settings.cooldown},
+      entries_max_(static_cast<std::size_t>(settings.entries_max)),
+      waiters_max_(static_cast<std::size_t>(settings.waiters_max)) {
+  KVLIFT_ASSERT(settings.live_max.ns > 0);
+  KVLIFT_ASSERT(settings.entries_max > 0 && settings.entries_max < kNone);
+  KVLIFT_ASSERT(settings.waiters_max >= 0 && settings.waiters_max < kNone);
+}
+
+// --- windows
+
+ThrottleTable::Window ThrottleTable::window_of(ThrottleState state) {
+  if (is_live(state)) return kLive;
+  return state == ThrottleState::failed ? kFailed : kHealthy;
+}
+
+bool ThrottleTable::over(const Entry& entry, Time now) const {
+  const Duration window = windows_[window_of(entry.state)];
+  return window.ns <= 0 || now - entry.since > window;
+}
+
+// --- hash index
+
+std::size_t ThrottleTable::bucket_of(std::uint64_t hash) const {
+  const std::size_t mask = std::bit_ceil(bucket_count_) - 1;
+  const std::size_t bucket = hash & mask;
+  return bucket < bucket_count_ ? bucket : bucket & (mask >> 1);
+}
+
+ThrottleTable::Slot ThrottleTable::find(const ObjectKey& key, std::uint64_t hash) const {
+  if (size_ == 0) return kNone;
+  Slot slot = buckets_[bucket_of(hash)];
+  while (slot != kNone && !is(entries_[slot], key)) slot = entries_[slot].chain;
+  return slot;
+}
+
+ThrottleTable::Slot ThrottleTable::find_current(const ObjectKey& key, std::uint64_t hash, Time now) const {
+  const Slot slot = find(key, hash);
+  return slot != kNone && !over(entries_[slot], now) ? slot : kNone;
+}
+
+ThrottleTable::Slot ThrottleTable::find_reported(const ObjectKey& key, std::uint64_t hash, Generation generation,
+                                                 Time now) {
+  const Slot slot = find_current(key, hash, now);
+  if (slot != kNone && entries_[slot].generation == generation) return slot;
+  ++counters_.stale_results;
+  return kNone;
+}
+
+// Adds one bucket and moves to it what belongs there from the bucket that stood in for it so far.
+void ThrottleTable::split_bucket() {
+  if (bucket_count_ == buckets_.capacity()) buckets_.grow();
+  const std::size_t added = bucket_count_++;
+  buckets_[added] = kNone;
+  if (added == 0) return;
+  const std::size_t mask = std::bit_ceil(bucket_count_) - 1;
+  Slot* link = &buckets_[added & (mask >> 1)];
+  while (*link != kNone) {
+    Entry& entry = entries_[*link];
+    const ObjectKey key{entry.key, entry.tenant};
+    if ((hash_of(key) & mask) != added) {
+      link = &entry.chain;
+      continue;
+    }
+    const Slot moved = *link;
+    *link = entry.chain;
+    entry.chain = buckets_[added];
+    buckets_[added] = moved;
+  }
+}
+
+// --- queues
+
+void ThrottleTable::enqueue(Slot slot) {
+  Entry& entry = entries_[slot];
+  Queue& queue = queues_[window_of(entry.state)];
+  entry.older = queue.newest;
+  entry.newer = kNone;
+  (queue.newest == kNone ? queue.oldest : entries_[queue.newest].newer) = slot;
+  queue.newest = slot;
+}
+
+void ThrottleTable::dequeue(Slot slot) {
+  const Entry& entry = entries_[slot];
+  Queue& queue = queues_[window_of(entry.state)];
+  (entry.older == kNone ? queue.oldest : entries_[entry.older].newer) = entry.newer;
+  (entry.newer == kNone ? queue.newest : entries_[entry.newer].older) = entry.older;
+}
+
+// --- entries
+
+ThrottleTable::Slot ThrottleTable::insert(const ObjectKey& key, std::uint64_t hash, Time now) {
+  reclaim(now);
+  if (size_ == entries_max_) return kNone;
+  if (size_ >= bucket_count_) split_bucket();
+  Slot slot = free_entry_;
+  if (slot != kNone) {
+    free_entry_ = entries_[slot].chain;
+  } else {
+    if (entries_used_ == entries_.capacity()) entries_.grow();
+    slot = static_cast<Slot>(entries_used_++);
+  }
+  Entry& entry = entries_[slot];
+  Slot& bucket = buckets_[bucket_of(hash)];
+  entry.key = key.key;
+  entry.tenant = key.tenant;
+  entry.chain = bucket;
+  entry.waiters = kNone;
+  bucket = slot;
+  ++size_;
+  return slot;
+}
+
+/// Begins a round of a key whose entry stands in no queue.
+void ThrottleTable::trigger(Slot slot, Time now) {
+  Entry& entry = entries_[slot];
+  entry.state = ThrottleState::triggered;
+  entry.since = now;
+  enqueue(slot);
+}
+
+void ThrottleTable::erase(Slot slot, std::uint64_t hash) {
+  dequeue(slot);
+  Slot* link = &buckets_[bucket_of(hash)];
+  while (*link != slot) link = &entries_[*link].chain;
+  *link = entries_[slot].chain;
+  entries_[slot].chain = free_entry_;
+  free_entry_ = slot;
+  --size_;
+}
+
+void ThrottleTable::reclaim(Time now) {
+  int budget = kReclaimed;
+  for (const Queue& queue : queues_) {
+    while (budget > 0 && queue.oldest != kNone && over(entries_[queue.oldest], now)) {
+      Entry& entry = entries_[queue.oldest];
+      drop_waiters(entry);
+      erase(queue.oldest, hash_of({entry.key, entry.tenant}));
+      ++counters_.expired_reclaimed;
+      --budget;
+    }
+  }
+}
+
+Generation ThrottleTable::grant(const ObjectKey& key, std::uint64_t hash, Time now, ReserveTally& tally) {
+  Slot slot = find(key, hash);
+  if (slot != kNone && !over(entries_[slot], now)) {
+    Entry& entry = entries_[slot];
+    if (entry.state != ThrottleState::triggered || windows_[kHealthy].ns > 0) {
+      ++tally.deduplicated;
+      return Generation::none;
+    }
+    dequeue(slot);  // granted again under its generation: deduplication is off
+  } else {
+    if (slot != kNone) {
+      drop_waiters(entries_[slot]);
+      dequeue(slot);
+      ++counters_.expired_reclaimed;
+    } else if (slot = insert(key, hash, now); slot == kNone) {
+      ++tally.refused_full;
+      return Generation::none;
+    }
+    entries_[slot].generation = static_cast<Generation>(++last_generation_);
+  }
+  trigger(slot, now);
+  ++tally.granted;
+  return entries_[slot].generation;
+}
+
+ReserveTally ThrottleTable::reserve(ThrottleBatch& batch, std::span<const std::uint8_t> chosen, Time now) {
+  // Fetch what all keys will touch before looking at the first: one wait for memory instead of one a key.
+  if (size_ > 0) {
+    for (const std::uint8_t i : chosen) __builtin_prefetch(&buckets_[bucket_of(batch.hashes[i])]);
+    for (const std::uint8_t i : chosen) {
+      const Slot slot = buckets_[bucket_of(batch.hashes[i])];
+      if (slot != kNone) __builtin_prefetch(&entries_[slot]);
+    }
+  }
+  ReserveTally tally;
+  for (const std::uint8_t i : chosen) batch.granted[i] = grant(batch.keys[i], batch.hashes[i], now, tally);
+  counters_.reserved += tally.granted;
+  counters_.deduplicated += tally.deduplicated;
+  counters_.refused_full += tally.refused_full;
+  return tally;
+}
+
+bool ThrottleTable::report(const ObjectKey& key, std::uint64_t hash, Generation generation, ThrottleState state,
+                           Time now, std::vector<WaiterId>* woken) {
+  const Slot slot = find_reported(key, hash, generation, now);
+  if (slot == kNone) return false;
+  Entry& entry = entries_[slot];
+  if (!may_follow(entry.state, state)) {
+    ++counters_.disallowed_results;
+    return false;
+  }
+  dequeue(slot);
+  if (woken != nullptr) wake(entry, *woken);
+  entry.state = state;
+  if (state != ThrottleState::already_resident && state != ThrottleState::delegated) entry.since = now;
+  enqueue(slot);
+  return true;
+}
+
+bool ThrottleTable::release(const ObjectKey& key, std::uint64_t hash, Generation generation, Time now,
+                            std::vector<WaiterId>& woken) {
+  const Slot slot = find_reported(key, hash, generation, now);
+  if (slot == kNone) return false;
+  if (!is_live(entries_[slot].state)) {
+    ++counters_.disallowed_results;
+    return false;
+  }
+  wake(entries_[slot], woken);
+  erase(slot, hash);
+  return true;
+}
+
+std::optional<ThrottleState> ThrottleTable::state_of(const ObjectKey& key, std::uint64_t hash, Time now) const {
+  const Slot slot = find_current(key, hash, now);
+  if (slot == kNone) return std::nullopt;
+  return entries_[slot].state;
+}
+
+// --- waiters
+
+WaitAnswer ThrottleTable::wait(const ObjectKey& key, std::uint64_t hash, WaiterId waiter, Time now) {
+  const Slot found = find_current(key, hash, now);
+  if (found == kNone) return WaitAnswer::not_live;
+  Entry& entry = entries_[found];
+  if (entry.state == ThrottleState::completed) return WaitAnswer::completed;
+  if (entry.state != ThrottleState::in_flight) return WaitAnswer::not_live;
+  for (Slot s = entry.waiters; s != kNone; s = waiters_[s].next) {
+    if (waiters_[s].id == waiter) return WaitAnswer::waiting;
+  }
+  Slot slot = free_waiter_;
+  if (slot != kNone) {
+    free_waiter_ = waiters_[slot].next;
+  } else {
+    if (waiters_used_ == waiters_max_) return WaitAnswer::full;
+    if (waiters_used_ == waiters_.capacity()) waiters_.grow();
+    slot = static_cast<Slot>(waiters_used_++);
+  }
+  waiters_[slot] = {waiter, entry.waiters};
+  entry.waiters = slot;
+  return WaitAnswer::waiting;
+}
+
+bool ThrottleTable::cancel_wait(const ObjectKey& key, std::uint64_t hash, WaiterId waiter) {
+  const Slot found = find(key, hash);
+  if (found == kNone) return false;
+  for (Slot* link = &entries_[found].waiters; *link != kNone; link = &waiters_[*link].next) {
+    if (waiters_[*link].id != waiter) continue;
+    const Slot slot = *link;
+    *link = waiters_[slot].next;
+    free_waiter(slot);
+    return true;
+  }
+  return false;
+}
+
+void ThrottleTable::free_waiter(Slot slot) {
+  waiters_[slot].next = free_waiter_;
+  free_waiter_ = slot;
+}
+
+void ThrottleTable::wake(Entry& entry, std::vector<WaiterId>& woken) {
+  const auto first = static_cast<std::ptrdiff_t>(woken.size());
+  while (entry.waiters != kNone) {
+    const Slot slot = entry.waiters;
+    woken.push_back(waiters_[slot].id);
+    entry.waiters = waiters_[slot].next;
+    free_waiter(slot);
+  }
+  std::reverse(woken.begin() + first, woken.end());
+}
+
+void ThrottleTable::drop_waiters(Entry& entry) {
+  while (entry.waiters != kNone) {
+    const Slot slot = entry.waiters;
+    entry.waiters = waiters_[slot].next;
+    free_waiter(slot);
+    ++counters_.waiters_dropped;
+  }
+}
+
+// --- whole table
+
+std::size_t ThrottleTable::memory_bytes() const {
+  return entries_.memory_bytes() + buckets_.memory_bytes() + waiters_.memory_bytes();
+}
+
+std::uint64_t ThrottleTable::hash() const {
+  std::uint64_t sum = mix64(last_generation_ + 1);
+  for (const Queue& queue : queues_) {
+    for (Slot slot = queue.oldest; slot != kNone; slot = entries_[slot].newer) {
+      const Entry& entry = entries_[slot];
+      std::uint64_t h = hash_of({entry.key, entry.tenant});
+      h = mix64(h ^ static_cast<std::uint64_t>(entry.since.ns));
+      h = mix64(h ^ static_cast<std::uint64_t>(entry.generation));
+      h = mix64(h + static_cast<std::uint64_t>(entry.state));
+      for (Slot w = entry.waiters; w != kNone; w = waiters_[w].next) {
+        h = mix64(h + static_cast<std::uint64_t>(waiters_[w].id) + 1);
+      }
+      sum += mix64(h);
+    }
+  }
+  return sum;
+}
+
+}  // namespace kvlift
