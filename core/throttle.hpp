@@ -34,7 +34,7 @@ template <class Mutex = NoMutex>
 class Throttle {
  public:
   static constexpr std::size_t kShards = 16;
-  static constexpr std::int64_t kShardedFrom = 4096;
+  static constexpr std::size_t kShardedFrom = 4096;
 
   explicit Throttle(const ThrottleSettings& settings);
 
@@ -135,7 +135,7 @@ template <class Mutex>
 Throttle<Mutex>::Throttle(const ThrottleSettings& settings)
     : shard_mask_(settings.entries_max < kShardedFrom ? 0 : kShards - 1), cooldown_(settings.cooldown) {
   ThrottleSettings share = settings;
-  const auto shards = static_cast<std::int64_t>(shard_mask_ + 1);
+  const std::size_t shards = shard_mask_ + 1;
   share.entries_max = settings.entries_max / shards;
   share.waiters_max = (settings.waiters_max + shards - 1) / shards;
   for (std::size_t s = 0; s <= shard_mask_; ++s) shards_[s].table = ThrottleTable(share);

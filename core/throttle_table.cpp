@@ -54,11 +54,11 @@ ThrottleBatch::ThrottleBatch(std::span<const ObjectKey> batch_keys, std::size_t 
 
 ThrottleTable::ThrottleTable(const ThrottleSettings& settings)
     : windows_{settings.live_max, settings.dedup_ttl, settings.cooldown},
-      entries_max_(static_cast<std::size_t>(settings.entries_max)),
-      waiters_max_(static_cast<std::size_t>(settings.waiters_max)) {
+      entries_max_(settings.entries_max),
+      waiters_max_(settings.waiters_max) {
   KVLIFT_ASSERT(settings.live_max.ns > 0);
   KVLIFT_ASSERT(settings.entries_max > 0 && settings.entries_max < kNone);
-  KVLIFT_ASSERT(settings.waiters_max >= 0 && settings.waiters_max < kNone);
+  KVLIFT_ASSERT(settings.waiters_max < kNone);
 }
 
 // --- windows

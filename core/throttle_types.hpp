@@ -64,11 +64,11 @@ enum class Generation : std::uint64_t { none = 0 };
 enum class WaiterId : std::uint64_t {};
 
 struct ThrottleSettings {
-  Duration dedup_ttl = seconds(30);    ///< window of the healthy end states; 0 or less: deduplication is off
-  Duration cooldown = seconds(5);      ///< back-off of a failed key, and length of a memory-pressure cooldown
-  Duration live_max = seconds(600);    ///< life of a master's task (store-mechanics 2.12): longer is a lost job
-  std::int64_t entries_max = 1 << 20;  ///< keys remembered at a time
-  std::int64_t waiters_max = 1 << 16;  ///< waits open at a time
+  Duration dedup_ttl = seconds(30);   ///< window of the healthy end states; 0 or less: deduplication is off
+  Duration cooldown = seconds(5);     ///< back-off of a failed key, and length of a memory-pressure cooldown
+  Duration live_max = seconds(600);   ///< life of a master's task (store-mechanics 2.12): longer is a lost job
+  std::size_t entries_max = 1 << 20;  ///< keys remembered at a time
+  std::size_t waiters_max = 1 << 16;  ///< waits open at a time
 };
 
 struct Reservation {
