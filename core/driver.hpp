@@ -44,15 +44,15 @@ struct Effect {
   NodeId node = NodeId::none;
   NodeId peer = NodeId::none;
   std::int32_t requests = 0;
-  Bytes bytes;
-  Time at;        ///< timer only
-  Duration span;  ///< compute only
+  Bytes bytes = {};
+  Time at = {};        ///< timer only
+  Duration span = {};  ///< compute only
 };
 
 struct Completion {
   EffectId id = EffectId::none;
   Error error = Error::OK;
-  Bytes bytes;                   ///< what really arrived, for disk and transfer; short is not OK
+  Bytes bytes = {};              ///< what really arrived, for disk and transfer; short is not OK
   bool delivered_twice = false;  ///< rpc_request only: the callee's handler runs a second time
 };
 

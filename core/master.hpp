@@ -53,7 +53,7 @@ struct ObjectView {
 struct PutOptions {
   std::int64_t replica_num = 0;     ///< 0: the master's default
   NodeId preferred = NodeId::none;  ///< for local_first
-  std::optional<Duration> soft_pin_ttl;
+  std::optional<Duration> soft_pin_ttl = std::nullopt;
   bool hard_pin = false;
   GroupId group = GroupId::none;
 };

@@ -1,0 +1,293 @@
+// The prefetcher of a node (RFC #4271): synchronous trigger, jobs on a bounded pool with a bounded queue, and the
+// on-hit rounds that share the promotion chain with them.
+//
+//   trigger:  cooldown? -> reserve -> one job                          (no RPC, no I/O: I7)
+//   job:      per chunk: read-only query -> own keys promoted one by one -> next chunk
+//             then one delegation per remote holder, whose own job promotes
+#include <algorithm>
+
+#include "core/cluster_state.hpp"
+
+namespace kvlift {
+
+/// False when the trigger was suppressed or brought nothing new.
+bool Cluster::State::trigger_prefetch(NodeId n, std::span<const ObjectKey> keys, bool ignore_cooldown, Time now) {
+  if (keys.empty() || plan.policy.trigger != Policy::Trigger::exist_probe) return false;
+  NodeState& client = node(n);
+  ++counters.triggers;
+  if (plan.policy.gate_cooldown && !ignore_cooldown && client.throttle.in_cooldown(now)) {
+    ++counters.cooldown_yields;
+    return false;
+  }
+  reserved.clear();
+  const ReserveTally tally = client.throttle.reserve(keys, now, reserved);
+  counters.keys_triggered += tally.granted;
+  counters.keys_deduplicated += tally.deduplicated;
+  if (reserved.empty()) return false;
+  enqueue_job(n, false, now);
+  return true;
+}
+
+/// A remote trigger's keys arrive at their holder; the caller never learns the outcome.
+void Cluster::State::accept_delegation(NodeId n, std::span<const Reservation> keys, Time now) {
+  NodeState& holder = node(n);
+  if (plan.policy.gate_cooldown && holder.throttle.in_cooldown(now)) {
+    ++counters.delegations_in_cooldown;
+    return;
+  }
+  std::vector<ObjectKey> names;
+  names.reserve(keys.size());
+  for (const Reservation& r : keys) names.push_back(r.key);
+  reserved.clear();
+  holder.throttle.reserve(names, now, reserved);
+  if (!reserved.empty()) enqueue_job(n, true, now);
+}
+
+void Cluster::State::enqueue_job(NodeId n, bool delegated, Time now) {
+  NodeState& owner = node(n);
+  if (static_cast<std::int64_t>(owner.prefetch_queue.size()) >= plan.store.holder.prefetch_queue_limit) {
+    ++counters.triggers_refused_queue_full;
+    for (const Reservation& r : reserved) owner.throttle.release(r.key, r.generation, now, woken);
+    return wake_waiters(now);
+  }
+  const std::uint32_t slot = jobs.acquire();
+  JobOp& job = jobs[slot];
+  begin(job, n);
+  job.state = JobOp::State::queued;
+  job.delegated = delegated;
+  job.keys.swap(reserved);
+  job.chunk_begin = job.chunk_end = 0;
+  job.local.clear();
+  job.local_next = 0;
+  job.remote.clear();
+  job.remote_next = 0;
+  owner.prefetch_queue.push_back(slot);
+  start_jobs(n, now);
+}
+
+void Cluster::State::start_jobs(NodeId n, Time now) {
+  NodeState& owner = node(n);
+  while (!owner.prefetch_queue.empty() && owner.prefetch_active < plan.store.holder.prefetch_workers) {
+    const std::uint32_t slot = owner.prefetch_queue.front();
+    owner.prefetch_queue.pop_front();
+    ++owner.prefetch_active;
+    JobOp& job = jobs[slot];
+    if (job.delegated) {
+      job.local.swap(job.keys);
+      job.keys.clear();
+      job.state = JobOp::State::promoting;
+      job_next_local(slot, now);
+    } else {
+      job_next_chunk(slot, now);
+    }
+  }
+}
+
+void Cluster::State::job_next_chunk(std::uint32_t slot, Time now) {
+  JobOp& job = jobs[slot];
+  job.chunk_begin = job.chunk_end;
+  if (job.chunk_begin == job.keys.size()) return job_next_remote(slot, now);
+  job.chunk_end =
+      std::min(job.keys.size(), job.chunk_begin + static_cast<std::size_t>(plan.store.client.prefetch_chunk_keys));
+  job.state = JobOp::State::querying;
+  call(Component::job, slot, job, kMasterNode, job.chunk_end - job.chunk_begin);
+}
+
+void Cluster::State::on_job(std::uint32_t slot, const Completion& c, Time now) {
+  JobOp& job = jobs[slot];
+  if (!current(job.node, job.epoch)) return job_abort(slot);
+  switch (job.state) {
+    case JobOp::State::querying:
+      if (c.error == Error::OK && !job.answered) {
+        serve(c, [&](bool) {
+          job.views.clear();
+          for (std::size_t i = job.chunk_begin; i < job.chunk_end; ++i)
+            job.views.push_back(master.query_read_only(job.node, job.keys[i].key));
+        });
+        return reply(Component::job, slot, job, kMasterNode);
+      }
+      if (c.error != Error::OK) {
+        for (std::size_t i = job.chunk_begin; i < job.chunk_end; ++i) {
+          ++counters.keys_query_failed;
+          node(job.node).throttle.mark_failed(job.keys[i].key, job.keys[i].generation, now, woken);
+        }
+        wake_waiters(now);
+        return job_next_chunk(slot, now);
+      }
+      return job_classify(slot, now);
+    case JobOp::State::promoting: {
+      const bool registering = job.run.chain.state() == Promotion::State::registering;
+      const bool done = promotion_on(Component::job, slot, job, job.run, c, now);
+      if (registering && job.run.chain.state() == Promotion::State::allocating) {
+        const Reservation& r = job.local[job.local_next];
+        node(job.node).throttle.mark_in_flight(r.key, r.generation, now);
+      }
+      if (done) job_promotion_done(slot, now);
+      return;
+    }
+    case JobOp::State::delegating: {
+      auto& [holder, keys] = job.remote[job.remote_next];
+      if (c.error == Error::OK && !job.answered) {
+        if (node(holder).alive) serve(c, [&](bool) { accept_delegation(holder, keys, now); });
+        return reply(Component::job, slot, job, holder);
+      }
+      if (c.error != Error::OK) ++counters.delegations_failed;
+      ++job.remote_next;
+      return job_next_remote(slot, now);
+    }
+    case JobOp::State::queued:
+      break;
+  }
+  KVLIFT_ASSERT(!"a queued job has no effect under way");
+}
+
+void Cluster::State::job_classify(std::uint32_t slot, Time now) {
+  JobOp& job = jobs[slot];
+  Throttle<>& throttle = node(job.node).throttle;
+  job.local.clear();
+  job.local_next = 0;
+  for (std::size_t i = job.chunk_begin; i < job.chunk_end; ++i) {
+    const Reservation& r = job.keys[i];
+    const ObjectView& view = job.views[i - job.chunk_begin];
+    if (view.error != Error::OK) {
+      ++counters.keys_query_failed;
+      throttle.mark_failed(r.key, r.generation, now, woken);
+    } else if (view.in_memory || !view.on_disk || view.size.value <= 0) {
+      ++counters.keys_already_resident;
+      throttle.mark_already_resident(r.key, r.generation, now);
+    } else if (view.holder == job.node) {
+      job.local.push_back(r);
+    } else {
+      ++counters.delegated_keys;
+      throttle.mark_delegated(r.key, r.generation, now);
+      auto at = std::find_if(job.remote.begin(), job.remote.end(), [&](const auto& p) { return p.first == view.holder; });
+      if (at == job.remote.end()) at = job.remote.emplace(job.remote.end(), view.holder, std::vector<Reservation>{});
+      at->second.push_back(r);
+    }
+  }
+  wake_waiters(now);
+  job.state = JobOp::State::promoting;
+  job_next_local(slot, now);
+}
+
+/// Promotes the next key that this node holds; the look-up in its own index comes first (RC-13).
+void Cluster::State::job_next_local(std::uint32_t slot, Time now) {
+  JobOp& job = jobs[slot];
+  NodeState& holder = node(job.node);
+  while (job.local_next < job.local.size()) {
+    const Reservation& r = job.local[job.local_next];
+    const auto size = holder.ssd.size_of(r.key);
+    if (size && size->value > 0) {
+      job.run.chain = Promotion(Promotion::Origin::prefetch, r.key, *size);
+      if (!promotion_start(Component::job, slot, job, job.run, now)) return;
+      return job_promotion_done(slot, now);
+    }
+    ++counters.keys_not_in_index;
+    holder.throttle.mark_failed(r.key, r.generation, now, woken);
+    ++job.local_next;
+  }
+  wake_waiters(now);
+  job_next_chunk(slot, now);
+}
+
+void Cluster::State::job_promotion_done(std::uint32_t slot, Time now) {
+  JobOp& job = jobs[slot];
+  Throttle<>& throttle = node(job.node).throttle;
+  const Reservation& r = job.local[job.local_next++];
+  switch (job.run.chain.outcome()) {
+    case Promotion::Outcome::completed:
+      throttle.mark_completed(r.key, r.generation, now, woken);
+      break;
+    case Promotion::Outcome::skipped:
+      throttle.mark_delegated(r.key, r.generation, now);  // somebody else brings it (RC-07, RC-19)
+      break;
+    case Promotion::Outcome::failed:
+    case Promotion::Outcome::open:
+      throttle.mark_failed(r.key, r.generation, now, woken);
+      break;
+  }
+  if (job.run.chain.dram_pressure()) {
+    if (plan.policy.gate_cooldown) {
+      throttle.enter_cooldown(now);
+      ++counters.cooldowns_entered;
+    }
+    // The rest was never registered. It is forgotten, so that it may be triggered when the cooldown ends (RC-14);
+    // the original leaves it blocked for the whole dedup TTL.
+    const auto give_up = [&](const Reservation& left) {
+      ++counters.keys_released;
+      if (plan.store.legacy.pressure_leaves_triggered) {
+        throttle.mark_delegated(left.key, left.generation, now);
+      } else {
+        throttle.release(left.key, left.generation, now, woken);
+      }
+    };
+    for (; job.local_next < job.local.size(); ++job.local_next) give_up(job.local[job.local_next]);
+    for (std::size_t i = job.chunk_end; i < job.keys.size(); ++i) give_up(job.keys[i]);
+    job.chunk_end = job.keys.size();
+  }
+  wake_waiters(now);
+  job_next_local(slot, now);
+}
+
+void Cluster::State::job_next_remote(std::uint32_t slot, Time now) {
+  JobOp& job = jobs[slot];
+  if (job.remote_next == job.remote.size()) return job_finish(slot, now);
+  job.state = JobOp::State::delegating;
+  const auto& [holder, keys] = job.remote[job.remote_next];
+  call(Component::job, slot, job, holder, keys.size());
+}
+
+void Cluster::State::job_finish(std::uint32_t slot, Time now) {
+  const NodeId owner = jobs[slot].node;
+  jobs.release(slot);
+  --node(owner).prefetch_active;
+  start_jobs(owner, now);
+}
+
+/// The process of the job is dead: its throttle, pool and staging went with it.
+void Cluster::State::job_abort(std::uint32_t slot) {
+  promotion_abort(jobs[slot], jobs[slot].run);
+  jobs.release(slot);
+}
+
+// -- promotion-on-hit: the holder pulls what the master queued -----------------------------------------------
+
+void Cluster::State::on_hit_next(std::uint32_t slot, Time now) {
+  OnHitOp& op = on_hits[slot];
+  while (op.next < op.tasks.size()) {
+    const PromotionTask& task = op.tasks[op.next];
+    op.state = OnHitOp::State::promoting;
+    op.run.chain = Promotion(Promotion::Origin::on_hit, task.key, task.size);
+    if (!promotion_start(Component::on_hit, slot, op, op.run, now)) return;
+    ++op.next;
+  }
+  op.tasks.clear();
+  op.next = 0;
+  op.state = OnHitOp::State::sleeping;
+  sleep(Component::on_hit, slot, op, now + plan.store.holder.heartbeat_period);
+}
+
+void Cluster::State::on_on_hit(std::uint32_t slot, const Completion& c, Time now) {
+  OnHitOp& op = on_hits[slot];
+  switch (op.state) {
+    case OnHitOp::State::sleeping:
+      op.state = OnHitOp::State::pulling;
+      return call(Component::on_hit, slot, op, kMasterNode, 0);
+    case OnHitOp::State::pulling:
+      if (c.error == Error::OK && !op.answered) {
+        // A second delivery may hand out more tasks; they ride on the same answer, or they would be lost.
+        serve(c, [&](bool) { master.pull_promotions(op.node, now, op.tasks); });
+        return reply(Component::on_hit, slot, op, kMasterNode);
+      }
+      // When the answer is lost its tasks are promoted all the same: they are known here only by luck, so drop them
+      // and let the master's reaper free them.
+      if (c.error != Error::OK) op.tasks.clear();
+      return on_hit_next(slot, now);
+    case OnHitOp::State::promoting:
+      if (!promotion_on(Component::on_hit, slot, op, op.run, c, now)) return;
+      ++op.next;
+      return on_hit_next(slot, now);
+  }
+}
+
+}  // namespace kvlift
