@@ -1,0 +1,148 @@
+// Values that are possible each alone and impossible together.
+#include <set>
+
+#include "tools/experiment/byte_size.hpp"
+#include "tools/experiment/scenario.hpp"
+#include "tools/kvlift/user_error.hpp"
+
+namespace kvlift::experiment {
+namespace {
+
+class Consistency {
+ public:
+  Consistency(const Settings& settings, const std::string& where) : s_(settings), where_(where) {}
+
+  void check() const {
+    phases();
+    objects();
+    nodes();
+    store();
+    policy();
+  }
+
+ private:
+  void require(bool holds, const std::string& path, const std::string& why) const {
+    if (!holds) throw UserError(where_ + ": " + path + ": " + why);
+  }
+
+  bool with_trace() const {
+    for (const Phase& phase : s_.workload.phases) {
+      if (phase.kind == Phase::Kind::open_loop) return true;
+    }
+    return false;
+  }
+
+  void phases() const {
+    require(!s_.workload.phases.empty(), "workload.phases", "must have at least one phase");
+    std::set<std::string> names;
+    std::size_t traces = 0;
+    bool closed_loop = false;
+    for (std::size_t i = 0; i < s_.workload.phases.size(); ++i) {
+      const Phase& phase = s_.workload.phases[i];
+      const std::string path = "workload.phases[" + std::to_string(i) + "]";
+      require(!phase.name.empty(), path + ".name", "must be given");
+      require(names.insert(phase.name).second, path + ".name", "\"" + phase.name + "\" is the name of another phase");
+      closed_loop = closed_loop || phase.kind == Phase::Kind::closed_loop;
+      traces += phase.kind == Phase::Kind::open_loop ? 1 : 0;
+      one_phase(phase, path);
+    }
+    if (traces == 0) {
+      require(s_.trace.path.empty(), "workload.trace.path", "is not used: no phase is open_loop");
+      require(!closed_loop || s_.workload.prompt_tokens.value >= 1, "workload.prompt_tokens",
+              "must be at least 1 for a closed loop");
+      return;
+    }
+    require(traces == 1, "workload.phases", "at most one phase can be open_loop: a trace is read once");
+    require(!closed_loop, "workload.phases", "a trace (open_loop) and closed_loop phases cannot be in one run");
+    trace();
+  }
+
+  void one_phase(const Phase& phase, const std::string& path) const {
+    if (phase.kind == Phase::Kind::closed_loop) {
+      require(phase.prompts >= 1, path + ".prompts", "must be at least 1 for a closed loop");
+    } else {
+      require(phase.prompts == 0, path + ".prompts", "is for closed_loop phases only");
+      require(phase.first_prompt == 0, path + ".first_prompt", "is for closed_loop phases only");
+      require(phase.concurrency == 1, path + ".concurrency", "is for closed_loop phases only");
+    }
+    if (phase.kind == Phase::Kind::pause) {
+      require(phase.span.ns > 0, path + ".span_s", "must be above 0 for a pause");
+      require(!phase.measured, path + ".measured", "a pause has no requests to measure");
+    } else {
+      require(phase.span.ns == 0, path + ".span_s", "is for pauses only");
+    }
+  }
+
+  void trace() const {
+    require(s_.trace.block_tokens.value >= 1, "workload.trace.block_tokens",
+            "must be given: a trace does not say how many tokens its hash ids stand for");
+    require(s_.trace.block_tokens == s_.engine.block_tokens, "workload.trace.block_tokens",
+            "must be equal to engine.block_tokens (" + std::to_string(s_.engine.block_tokens.value) + ")");
+    require(s_.workload.block_bytes.empty(), "workload.block_bytes",
+            "is for closed loops only; a trace uses engine.bytes_per_token");
+    require(s_.workload.prompt_tokens.value == 0, "workload.prompt_tokens", "is for closed loops only");
+    require(s_.engine.bytes_per_token.value >= 1, "engine.bytes_per_token", "must be at least 1 with a trace");
+  }
+
+  void objects() const {
+    require(!s_.workload.block_bytes.empty() || s_.engine.bytes_per_token.value >= 1, "engine.bytes_per_token",
+            "must be at least 1, or workload.block_bytes must be given");
+    const Bytes object = largest_object(s_);
+    const std::string needed = " cannot hold one object of " + byte_size_text(static_cast<double>(object.value));
+    const auto holds_one = [&](Bytes room, const std::string& path) {
+      require(room >= object, path, byte_size_text(static_cast<double>(room.value)) + needed);
+    };
+    for (std::size_t i = 0; i < s_.platform.hosts.size(); ++i) {
+      holds_one(s_.platform.hosts[i].segment_bytes, "cluster.hosts[" + std::to_string(i) + "].segment_bytes");
+    }
+    holds_one(s_.store.holder.staging_bytes, "store.holder.staging_bytes");
+    holds_one(s_.store.holder.ssd_bytes, "store.holder.ssd_bytes");
+  }
+
+  void nodes() const {
+    const std::int64_t nodes = node_count(s_.platform);
+    const std::int64_t used = s_.engine.ranks * s_.engine.engines;
+    require(nodes % used == 0, "engine.ranks",
+            std::to_string(s_.engine.ranks) + " ranks x " + std::to_string(s_.engine.engines) +
+                " engines do not divide the cluster's " + std::to_string(nodes) + " nodes");
+    require(s_.store.master.replica_num <= nodes, "store.master.replica_num",
+            "is more than the cluster's " + std::to_string(nodes) + " nodes");
+  }
+
+  void store() const {
+    const HolderSettings& holder = s_.store.holder;
+    require(holder.ssd_low_watermark_ratio <= holder.ssd_high_watermark_ratio, "store.holder.ssd_low_watermark_ratio",
+            "must not be above ssd_high_watermark_ratio");
+    const MasterSettings& master = s_.store.master;
+    require(master.kv_soft_pin_ttl <= master.kv_soft_pin_ttl_max, "store.master.kv_soft_pin_ttl_ms",
+            "must not be above kv_soft_pin_ttl_max_ms");
+    require(!master.offload_force_evict || master.offload_on_evict, "store.master.offload_force_evict",
+            "needs offload_on_evict");
+    require(master.enable_offload || s_.policy.trigger == Policy::Trigger::none, "store.master.enable_offload",
+            "a policy that promotes needs the SSD tier");
+  }
+
+  void policy() const {
+    const Policy& policy = s_.policy;
+    const auto not_yet = [&](bool unsupported, const std::string& field) {
+      require(!unsupported, "policy." + field, "is described but not built yet");
+    };
+    not_yet(policy.trigger == Policy::Trigger::router_call, "trigger: router_call");
+    not_yet(policy.dram != Policy::DramSource::shared_pool, "dram: other than shared_pool");
+    not_yet(policy.lease == Policy::LeaseMoment::enqueue, "lease: enqueue");
+    not_yet(policy.get_wait == Policy::GetWait::per_key, "get_wait: per_key");
+    require(policy.trigger != Policy::Trigger::on_hit || policy.execution == Policy::Execution::pull,
+            "policy.execution", "promotion on hit is carried out by pull");
+    require(policy.trigger != Policy::Trigger::exist_probe || policy.execution == Policy::Execution::immediate_pool,
+            "policy.execution", "prefetch on exist is carried out by immediate_pool");
+  }
+
+  const Settings& s_;
+  const std::string& where_;
+};
+
+}  // namespace
+
+void check_consistency(const Settings& settings, const std::string& where) { Consistency(settings, where).check(); }
+
+}  // namespace kvlift::experiment

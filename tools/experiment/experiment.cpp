@@ -1,0 +1,55 @@
+#include "tools/experiment/experiment.hpp"
+
+#include <algorithm>
+#include <thread>
+
+#include "tools/experiment/process_pool.hpp"
+#include "tools/experiment/result_bytes.hpp"
+#include "tools/kvlift/user_error.hpp"
+
+namespace kvlift::experiment {
+namespace {
+
+void check_result(const RunResult& result, const Settings& settings, const std::string& name) {
+  const std::vector<Phase>& phases = settings.workload.phases;
+  const bool same = std::equal(phases.begin(), phases.end(), result.phases.begin(), result.phases.end(),
+                               [](const Phase& asked, const PhaseResult& got) { return asked.name == got.name; });
+  if (!same) throw RunError(name + ": the driver did not return the phases of the plan");
+}
+
+}  // namespace
+
+ExperimentResult run_experiment(const Scenario& scenario, const Drivers& drivers, const ExperimentOptions& options) {
+  const Driver& driver = find_driver(drivers, options.driver);
+  ExperimentResult result;
+  result.driver = options.driver;
+  for (const Arm& arm : scenario.arms) {
+    if (options.arms.empty()) result.arms.push_back(&arm);
+  }
+  for (const std::string& name : options.arms) result.arms.push_back(&scenario.arm(name));
+  const std::int64_t seeds = options.seeds > 0 ? options.seeds : scenario.seeds;
+  for (std::int64_t seed = 1; seed <= seeds; ++seed) result.seeds.push_back(static_cast<std::uint64_t>(seed));
+
+  const std::size_t tasks = result.arms.size() * result.seeds.size();
+  const auto arm_of = [&](std::size_t task) -> const Arm& { return *result.arms[task / result.seeds.size()]; };
+  const auto seed_of = [&](std::size_t task) { return result.seeds[task % result.seeds.size()]; };
+  ProcessPool pool;
+  pool.jobs = options.jobs > 0 ? options.jobs : std::max(1U, std::thread::hardware_concurrency());
+  pool.name = [&](std::size_t task) {
+    return scenario.name + ": arm " + arm_of(task).name + ", seed " + std::to_string(seed_of(task));
+  };
+  pool.work = [&](std::size_t task) { return to_bytes(driver(make_plan(arm_of(task).settings, seed_of(task)))); };
+  if (options.on_progress) pool.on_progress = [&](std::size_t done) { options.on_progress(done, tasks); };
+
+  std::vector<std::string> answers = run_all(pool, tasks);
+  result.runs.resize(result.arms.size());
+  for (std::size_t task = 0; task < tasks; ++task) {
+    RunResult run = result_from_bytes(answers[task]);
+    answers[task] = {};
+    check_result(run, arm_of(task).settings, pool.name(task));
+    result.runs[task / result.seeds.size()].push_back(std::move(run));
+  }
+  return result;
+}
+
+}  // namespace kvlift::experiment

@@ -1,0 +1,50 @@
+// Rows of "cluster": what the machines can do.
+#include "tools/experiment/parameter_row.hpp"
+
+namespace kvlift::experiment {
+
+using namespace row;
+
+void add_cluster_parameters(std::vector<Parameter>& out) {
+  const char* assumed = "assumed";
+  out.insert(
+      out.end(),
+      {
+          number({"cluster.hosts[].count", "as many equal hosts", "one host"}, "hosts",
+                 KVLIFT_FIELD(platform.hosts[i].count), 1, 100'000),
+          number({"cluster.hosts[].nodes", "store processes of a host; each is the client of one rank", "one node"},
+                 "nodes", KVLIFT_FIELD(platform.hosts[i].nodes), 1, 100'000),
+          positive({"cluster.hosts[].segment_bytes", "DRAM that each node mounts to the pool", assumed}, "bytes",
+                   KVLIFT_FIELD(platform.hosts[i].segment_bytes)),
+          positive({"cluster.hosts[].ssd.read_bandwidth_bytes_per_s", "the device, all reads together", assumed},
+                   "bytes/s", KVLIFT_FIELD(platform.hosts[i].ssd.read_bandwidth)),
+          positive({"cluster.hosts[].ssd.write_bandwidth_bytes_per_s", "the device, all writes together", assumed},
+                   "bytes/s", KVLIFT_FIELD(platform.hosts[i].ssd.write_bandwidth)),
+          positive({"cluster.hosts[].ssd.mixed_bandwidth_bytes_per_s", "the device, reads and writes together", assumed},
+                   "bytes/s", KVLIFT_FIELD(platform.hosts[i].ssd.mixed_bandwidth)),
+          positive({"cluster.hosts[].ssd.stream_bandwidth_bytes_per_s", "what one stream of requests reaches alone",
+                    assumed},
+                   "bytes/s", KVLIFT_FIELD(platform.hosts[i].ssd.stream_bandwidth)),
+          span_us({"cluster.hosts[].ssd.read_latency_us", "wait of a read before its bytes stream", assumed},
+                  KVLIFT_FIELD(platform.hosts[i].ssd.read_latency)),
+          span_us({"cluster.hosts[].ssd.write_latency_us", "wait of a write before its bytes stream", assumed},
+                  KVLIFT_FIELD(platform.hosts[i].ssd.write_latency)),
+          positive({"cluster.hosts[].copy_bandwidth_bytes_per_s", "copies inside the host, all together", assumed},
+                   "bytes/s", KVLIFT_FIELD(platform.hosts[i].copy_bandwidth)),
+          positive({"cluster.hosts[].node_bandwidth_bytes_per_s", "into the memory of one node's accelerator", assumed},
+                   "bytes/s", KVLIFT_FIELD(platform.hosts[i].node_bandwidth)),
+          positive({"cluster.hosts[].nic_bandwidth_bytes_per_s", "network, each way", assumed}, "bytes/s",
+                   KVLIFT_FIELD(platform.hosts[i].nic_bandwidth)),
+          span_us({"cluster.hosts[].nic_latency_us", "network, one way", assumed},
+                  KVLIFT_FIELD(platform.hosts[i].nic_latency)),
+          span_us({"cluster.rpc_latency_us", "one way of an RPC, any pair of processes", assumed},
+                  KVLIFT_FIELD(platform.rpc_latency)),
+          span_us({"cluster.rpc_service_us", "handler time of one RPC", assumed}, KVLIFT_FIELD(platform.rpc_service)),
+          span({"cluster.rpc_key_service_ns", "more handler time for each key an RPC carries", assumed}, "ns", 1,
+               KVLIFT_FIELD(platform.rpc_key_service)),
+          number({"cluster.master_threads", "RPC workers of the master", "store-mechanics 7: max_threads"}, "threads",
+                 KVLIFT_FIELD(platform.master_threads), 1, 100'000),
+      });
+}
+
+}  // namespace kvlift::experiment
