@@ -162,6 +162,19 @@ const Arm& Scenario::arm(const std::string& arm_name) const {
   return *found;
 }
 
+void require_measured(const Scenario& scenario, const std::string& phase) {
+  std::vector<std::string> with_requests;
+  bool found = false;
+  for (const Phase& candidate : scenario.arms.front().settings.workload.phases) {
+    if (candidate.kind == Phase::Kind::pause) continue;
+    with_requests.push_back(candidate.name);
+    found = found || (phase.empty() ? candidate.measured : candidate.name == phase);
+  }
+  if (found) return;
+  if (phase.empty()) throw UserError(scenario.file + ": workload.phases: none is measured");
+  throw UserError("--phase: no phase \"" + phase + "\" with requests" + did_you_mean(phase, with_requests));
+}
+
 SetOption parse_set_option(const std::string& text) {
   const std::size_t equals = text.find('=');
   if (equals == std::string::npos || equals == 0) throw UserError("--set: \"" + text + "\" is not path=value");
@@ -176,7 +189,11 @@ Scenario scenario_of(const std::string& text, const std::string& file, const std
   scenario.file = file;
   scenario.layers = layers_of(parse_json(text, file), file);
   scenario.tree = Json::object();
-  for (const auto& [layer_file, tree] : scenario.layers) merge(scenario.tree, tree);
+  for (const auto& [layer_file, tree] : scenario.layers) {
+    // Figures of another round must not shine through where this round has none.
+    if (tree.contains("measured")) scenario.tree.erase("measured");
+    merge(scenario.tree, tree);
+  }
   for (const SetOption& option : options) {
     set_path(scenario.tree, option.path, option.value);
     scenario.set_paths.push_back(option.path);
@@ -184,8 +201,8 @@ Scenario scenario_of(const std::string& text, const std::string& file, const std
   scenario.name = scenario.tree.value("name", fs::path(file).stem().string());
   scenario.description = scenario.tree.value("description", "");
   scenario.seeds = scenario.tree.value("seeds", std::int64_t{1});
-  for (const auto& [path, source] : scenario.tree.value("sources", Json::object()).items()) {
-    scenario.sources[path] = source.get<std::string>();
+  if (const auto sources = scenario.tree.find("sources"); sources != scenario.tree.end()) {
+    for (const auto& [path, source] : sources->items()) scenario.sources[path] = source.get<std::string>();
   }
   scenario.measured = measured_of(scenario.tree);
   add_arms(scenario);

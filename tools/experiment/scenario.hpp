@@ -59,6 +59,9 @@ Scenario load_scenario(const std::string& name, const std::vector<SetOption>& op
 /// The same for a text in hand; `based_on` is looked for beside `file`.
 Scenario scenario_of(const std::string& text, const std::string& file, const std::vector<SetOption>& options = {});
 
+/// Every arm must have a phase to print: `phase`, or any that is measured when it is empty. UserError otherwise.
+void require_measured(const Scenario& scenario, const std::string& phase);
+
 /// Whether the parts fit together; UserError "`where`: PATH: ..." for the first that does not.
 void check_consistency(const Settings& settings, const std::string& where);
 
