@@ -36,8 +36,8 @@ NodeState::NodeState(const ClusterPlan::NodePlan& plan, const StoreSettings& sto
     : host(plan.host),
       segment_bytes(plan.segment_bytes),
       throttle({store.client.ssd_prefetch_dedup_ttl, store.client.ssd_prefetch_cooldown,
-                store.master.put_start_release_timeout,
-                static_cast<std::size_t>(store.client.throttle_entries_max), 1 << 16}),
+                store.master.put_start_release_timeout, static_cast<std::size_t>(store.client.throttle_entries_max),
+                1 << 16}),
       staging(store.holder.staging_bytes),
       ssd(store.holder.ssd_bytes, store.holder.ssd_keys, store.holder.ssd_eviction) {}
 
@@ -48,8 +48,19 @@ void NodeState::reset_process(const StoreSettings& store) {
   *this = std::move(fresh);
 }
 
+namespace {
+
+/// Without pings nobody can tell a silent client from a dead one, so none expires.
+MasterSettings with_liveness(const StoreSettings& store) {
+  MasterSettings settings = store.master;
+  if (store.client.ping_period.ns <= 0) settings.client_ttl = kForever;
+  return settings;
+}
+
+}  // namespace
+
 Cluster::State::State(const ClusterPlan& p)
-    : plan(p), master(p.store.master, p.store.legacy, p.policy, p.seed) {
+    : plan(p), master(with_liveness(p.store), p.store.legacy, p.policy, p.seed) {
   nodes.reserve(plan.nodes.size());
   for (const ClusterPlan::NodePlan& n : plan.nodes) nodes.emplace_back(n, plan.store);
   offloads.resize(nodes.size());
@@ -77,8 +88,9 @@ void Cluster::State::begin(Operation& op, NodeId n) {
 
 void Cluster::State::call(Component component, std::uint32_t slot, Operation& op, NodeId peer, std::size_t keys) {
   op.answered = false;
-  op.waits_for = emit(component, slot, {.kind = EffectKind::rpc_request, .node = op.node, .peer = peer,
-                                        .requests = static_cast<std::int32_t>(keys)});
+  op.waits_for = emit(
+      component, slot,
+      {.kind = EffectKind::rpc_request, .node = op.node, .peer = peer, .requests = static_cast<std::int32_t>(keys)});
 }
 
 void Cluster::State::reply(Component component, std::uint32_t slot, Operation& op, NodeId peer) {
@@ -245,7 +257,8 @@ void Cluster::State::shadow_begin_write(const Allocation& at) {
   auto it = shadow.lower_bound({index(at.segment), at.offset});
   if (it != shadow.begin()) {
     const auto before = std::prev(it);
-    if (before->first.first == index(at.segment) && before->first.second + before->second.first > at.offset) it = before;
+    if (before->first.first == index(at.segment) && before->first.second + before->second.first > at.offset)
+      it = before;
   }
   while (it != shadow.end() && it->first.first == index(at.segment) && it->first.second < end) it = shadow.erase(it);
 }

@@ -44,11 +44,11 @@ struct OpResult {
   Kind kind = Kind::probe;
   OpToken token = OpToken::none;
   NodeId node = NodeId::none;
-  Error error = Error::OK;              ///< of the operation as a whole; keys may differ
-  std::vector<bool> present;            ///< probe: one flag a key
-  std::vector<KeyOutcome> keys;         ///< get, put: one outcome a key
-  Duration wait_promotion;              ///< get: waited for live promotions
-  Duration load_dram, load_ssd;         ///< get: the rest of its time, by the tier that was awaited
+  Error error = Error::OK;       ///< of the operation as a whole; keys may differ
+  std::vector<bool> present;     ///< probe: one flag a key
+  std::vector<KeyOutcome> keys;  ///< get, put: one outcome a key
+  Duration wait_promotion;       ///< get: waited for live promotions
+  Duration load_dram, load_ssd;  ///< get: the rest of its time, by the tier that was awaited
 };
 
 /// One count per reason, summed over nodes; the master's are apart.

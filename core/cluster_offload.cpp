@@ -74,12 +74,12 @@ void Cluster::State::on_offload(std::uint32_t slot, const Completion& c, Time no
       counters.bytes_written_ssd += static_cast<std::uint64_t>(c.bytes.value);
       op.has_written = c.error == Error::OK && c.bytes == expected;
       if (op.has_written) {
-        // The source must have stayed in place while it was read (RC-45).
-        for (const OffloadTask& task : bucket) {
-          if (plan.verify && !shadow_holds(task.source, task.key)) ++counters.corrupt_reads;
-        }
         std::vector<SsdIndex::Object> objects;
-        for (const OffloadTask& task : bucket) objects.push_back({task.key, task.source.size, task.version});
+        for (const OffloadTask& task : bucket) {
+          // A source that was removed while it was read leaves other bytes; the master will not list them.
+          const bool intact = !plan.verify || shadow_holds(task.source, task.key);
+          objects.push_back({task.key, task.source.size, task.version, intact});
+        }
         op.written_bucket = holder.ssd.insert_bucket(objects);
         ++counters.offload_buckets;
       }
@@ -88,7 +88,7 @@ void Cluster::State::on_offload(std::uint32_t slot, const Completion& c, Time no
     case OffloadOp::State::reporting:
       if (c.error == Error::OK && !op.answered) {
         serve(c, [&](bool first) {
-          const Error told = master.notify_offload(op.node, op.reports, now);
+          const Error told = master.notify_offload(op.node, op.reports, now, first ? &op.accepted : nullptr);
           if (first) op.answer = told;
         });
         return reply(Component::offload, slot, op, kMasterNode);
@@ -111,13 +111,13 @@ void Cluster::State::offload_pack(std::uint32_t slot, Time now) {
   std::vector<OffloadTask> pending;
   pending.swap(holder.tail);
   for (const OffloadTask& task : op.tasks) {
-    const bool carried = std::any_of(pending.begin(), pending.end(),
-                                     [&](const OffloadTask& p) { return p.key == task.key; });
+    const bool carried =
+        std::any_of(pending.begin(), pending.end(), [&](const OffloadTask& p) { return p.key == task.key; });
     if (carried) continue;  // it is in the left-over already (RC-34)
     if (holder.ssd.size_of(task.key)) {
       op.reports.push_back({task.key, task.source.size, task.version});  // on SSD already: done (RC-35)
-    } else if (task.source.node != op.node || !reachable(task.source) || task.source.size > plan.store.holder.bucket_bytes ||
-               task.source.size.value <= 0) {
+    } else if (task.source.node != op.node || !reachable(task.source) ||
+               task.source.size > plan.store.holder.bucket_bytes || task.source.size.value <= 0) {
       op.reports.push_back({task.key, {-1}, task.version});
     } else {
       pending.push_back(task);
@@ -192,7 +192,8 @@ void Cluster::State::offload_write(std::uint32_t slot, Time now) {
   for (const OffloadTask& task : bucket) bytes += task.source.size;
   if (bucket.empty()) return offload_report(slot, now);
   op.state = OffloadOp::State::writing;
-  op.waits_for = emit(Component::offload, slot, {.kind = EffectKind::disk_write, .node = op.node, .requests = 1, .bytes = bytes});
+  op.waits_for =
+      emit(Component::offload, slot, {.kind = EffectKind::disk_write, .node = op.node, .requests = 1, .bytes = bytes});
 }
 
 void Cluster::State::offload_report(std::uint32_t slot, Time now) {
@@ -213,6 +214,10 @@ void Cluster::State::offload_after_report(std::uint32_t slot, Error error, Time 
     // Whether the master heard it is unknown: withdraw there too at the next rescan; here the bucket goes.
     node(op.node).ssd.erase_bucket(op.written_bucket);
     ++counters.offload_rollbacks;
+  } else if (error == Error::OK && op.has_written) {
+    for (std::size_t i = 0; i < op.reports.size(); ++i) {
+      if (op.reports[i].size.value >= 0 && !op.accepted[i]) node(op.node).ssd.erase(op.reports[i].key);
+    }
   }
   ++op.bucket_next;
   offload_next_bucket(slot, now);
@@ -223,8 +228,8 @@ void Cluster::State::offload_trim(std::uint32_t slot, Time now) {
   OffloadOp& op = offloads[slot];
   op.doomed_buckets.clear();
   op.doomed_keys.clear();
-  node(op.node).ssd.plan_watermark(plan.store.holder.ssd_high_watermark_ratio, plan.store.holder.ssd_low_watermark_ratio,
-                                   op.doomed_buckets, op.doomed_keys);
+  node(op.node).ssd.plan_watermark(plan.store.holder.ssd_high_watermark_ratio,
+                                   plan.store.holder.ssd_low_watermark_ratio, op.doomed_buckets, op.doomed_keys);
   if (op.doomed_buckets.empty()) return offload_sleep(slot, now);
   op.state = OffloadOp::State::trimming;
   call(Component::offload, slot, op, kMasterNode, op.doomed_keys.size());
@@ -284,8 +289,9 @@ void Cluster::State::on_join(std::uint32_t slot, const Completion& c, Time now) 
           const Error disk = master.mount_disk(op.node, true, now);
           if (!first) return;
           if (mounted.ok()) joiner.segment = mounted.value;
-          const bool fine = (mounted.ok() || mounted.error == Error::SEGMENT_ALREADY_EXISTS || joiner.segment_bytes.value == 0) &&
-                            (disk == Error::OK || disk == Error::SEGMENT_ALREADY_EXISTS);
+          const bool fine =
+              (mounted.ok() || mounted.error == Error::SEGMENT_ALREADY_EXISTS || joiner.segment_bytes.value == 0) &&
+              (disk == Error::OK || disk == Error::SEGMENT_ALREADY_EXISTS);
           op.answer = fine ? Error::OK : Error::UNAVAILABLE_IN_CURRENT_STATUS;
         });
         return reply(Component::join, slot, op, kMasterNode);
@@ -314,7 +320,8 @@ void Cluster::State::on_join(std::uint32_t slot, const Completion& c, Time now) 
       op.reported = std::min(op.objects.size(), op.reported + kRescanPage);
       break;
   }
-  if (op.reported < op.objects.size()) return call(Component::join, slot, op, kMasterNode, op.objects.size() - op.reported);
+  if (op.reported < op.objects.size())
+    return call(Component::join, slot, op, kMasterNode, op.objects.size() - op.reported);
   op.objects.clear();
   joiner.joining = false;
   // A new process starts its loops when it has joined.

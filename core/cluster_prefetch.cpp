@@ -126,10 +126,10 @@ void Cluster::State::on_job(std::uint32_t slot, const Completion& c, Time now) {
       return;
     }
     case JobOp::State::delegating: {
-      auto& [holder, keys] = job.remote[job.remote_next];
+      const auto& remote = job.remote[job.remote_next];
       if (c.error == Error::OK && !job.answered) {
-        if (node(holder).alive) serve(c, [&](bool) { accept_delegation(holder, keys, now); });
-        return reply(Component::job, slot, job, holder);
+        if (node(remote.first).alive) serve(c, [&](bool) { accept_delegation(remote.first, remote.second, now); });
+        return reply(Component::job, slot, job, remote.first);
       }
       if (c.error != Error::OK) ++counters.delegations_failed;
       ++job.remote_next;
@@ -160,7 +160,8 @@ void Cluster::State::job_classify(std::uint32_t slot, Time now) {
     } else {
       ++counters.delegated_keys;
       throttle.mark_delegated(r.key, r.generation, now);
-      auto at = std::find_if(job.remote.begin(), job.remote.end(), [&](const auto& p) { return p.first == view.holder; });
+      auto at =
+          std::find_if(job.remote.begin(), job.remote.end(), [&](const auto& p) { return p.first == view.holder; });
       if (at == job.remote.end()) at = job.remote.emplace(job.remote.end(), view.holder, std::vector<Reservation>{});
       at->second.push_back(r);
     }

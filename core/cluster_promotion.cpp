@@ -53,7 +53,9 @@ bool Cluster::State::promotion_on(Component component, std::uint32_t slot, Opera
       break;
     case Chain::writing:
       if (!reachable(run.target)) error = Error::TRANSFER_FAIL;
-      if (error == Error::OK && c.bytes == run.chain.size()) shadow_end_write(run.target, key);
+      // What was read decides what was written.
+      if (error == Error::OK && c.bytes == run.chain.size() && (!plan.verify || node(op.node).ssd.intact(key)))
+        shadow_end_write(run.target, key);
       break;
     case Chain::staging:
     case Chain::done:
@@ -91,23 +93,31 @@ bool Cluster::State::promotion_perform(Component component, std::uint32_t slot, 
           return promotion_perform(component, slot, op, run, next, now);
         }
         holder.ssd.touch(run.chain.key());
-        op.waits_for = emit(component, slot, {.kind = EffectKind::disk_read, .node = op.node, .requests = 1,
-                                              .bytes = run.chain.size()});
+        op.waits_for = emit(component, slot,
+                            {.kind = EffectKind::disk_read, .node = op.node, .requests = 1, .bytes = run.chain.size()});
         return false;
       case Promotion::Command::write_dram:
         shadow_begin_write(run.target);
-        op.waits_for = emit(component, slot, {.kind = EffectKind::transfer, .node = op.node, .peer = run.target.node,
-                                              .bytes = run.chain.size()});
+        op.waits_for =
+            emit(component, slot,
+                 {.kind = EffectKind::transfer, .node = op.node, .peer = run.target.node, .bytes = run.chain.size()});
         return false;
       case Promotion::Command::release_staging:
         promotion_abort(op, run);
         break;
       case Promotion::Command::finish:
         switch (run.chain.outcome()) {
-          case Promotion::Outcome::completed: ++counters.promotions_completed; break;
-          case Promotion::Outcome::skipped: ++counters.promotions_skipped; break;
-          case Promotion::Outcome::failed: ++counters.promotions_failed; break;
-          case Promotion::Outcome::open: KVLIFT_ASSERT(!"a finished promotion has an outcome");
+          case Promotion::Outcome::completed:
+            ++counters.promotions_completed;
+            break;
+          case Promotion::Outcome::skipped:
+            ++counters.promotions_skipped;
+            break;
+          case Promotion::Outcome::failed:
+            ++counters.promotions_failed;
+            break;
+          case Promotion::Outcome::open:
+            KVLIFT_ASSERT(!"a finished promotion has an outcome");
         }
         return true;
     }

@@ -52,8 +52,8 @@ void Cluster::State::on_staged_read(std::uint32_t slot, const Completion& c, Tim
     case StagedReadOp::State::answering:
       if (c.error != Error::OK) return staged_read_fail(slot, c.error, now);
       op.state = StagedReadOp::State::pulling;
-      op.waits_for = emit(Component::staged_read, slot, {.kind = EffectKind::transfer, .node = op.holder,
-                                                         .peer = op.node, .bytes = op.window_bytes});
+      op.waits_for = emit(Component::staged_read, slot,
+                          {.kind = EffectKind::transfer, .node = op.holder, .peer = op.node, .bytes = op.window_bytes});
       return;
     case StagedReadOp::State::pulling: {
       const bool whole = c.error == Error::OK && c.bytes == op.window_bytes;
@@ -64,6 +64,7 @@ void Cluster::State::on_staged_read(std::uint32_t slot, const Completion& c, Tim
         GetOp::Item& item = get.items[op.items[i]];
         if (item.settled) continue;
         item.settled = true;
+        if (whole && plan.verify && !node(op.holder).ssd.intact(item.item.key)) ++counters.corrupt_reads;
         if (!whole) {
           item.outcome.error = c.error == Error::OK ? Error::TRANSFER_FAIL : c.error;
         } else if (late && plan.store.legacy.discard_late_staged_reads) {
@@ -166,8 +167,10 @@ void Cluster::State::staged_read_window(std::uint32_t slot, Time now) {
   op.staged_at = now;
   op.state = StagedReadOp::State::reading;
   op.waits_for = emit(Component::staged_read, slot,
-                      {.kind = EffectKind::disk_read, .node = op.holder,
-                       .requests = static_cast<std::int32_t>(end - op.window_begin), .bytes = bytes});
+                      {.kind = EffectKind::disk_read,
+                       .node = op.holder,
+                       .requests = static_cast<std::int32_t>(end - op.window_begin),
+                       .bytes = bytes});
 }
 
 /// Gives back what the read holds at its holder, if that process is still the one that gave it.

@@ -23,7 +23,19 @@
 namespace kvlift {
 
 enum class Component : std::uint8_t {
-  none, probe, get, get_deadline, staged_read, put, remove, job, offload, on_hit, ping, join, master_tick,
+  none,
+  probe,
+  get,
+  get_deadline,
+  staged_read,
+  put,
+  remove,
+  job,
+  offload,
+  on_hit,
+  ping,
+  join,
+  master_tick,
   user = 64,  ///< ids from here on belong to the cluster's user
 };
 
@@ -31,9 +43,9 @@ enum class Component : std::uint8_t {
 struct Operation {
   bool live = false;
   NodeId node = NodeId::none;
-  std::uint32_t epoch = 0;    ///< of the node when the operation began
+  std::uint32_t epoch = 0;      ///< of the node when the operation began
   std::uint32_t waits_for = 0;  ///< sequence of the one effect under way; 0 is none
-  bool answered = false;      ///< the RPC under way has been served, its reply is on the way
+  bool answered = false;        ///< the RPC under way has been served, its reply is on the way
   Error answer = Error::OK;
 };
 
@@ -42,7 +54,7 @@ class TransferSet {
  public:
   struct Part {
     std::uint32_t sequence = 0;
-    Allocation place;   ///< one of the places that the transfer touches; its segment tells the peer's life
+    Allocation place;  ///< one of the places that the transfer touches; its segment tells the peer's life
     Bytes bytes;
   };
   void add(const Part& part) { parts_.push_back(part); }
@@ -78,20 +90,20 @@ struct GetOp : Operation {
     Time lease_until = kLongAgo;  ///< client's own clock: query sent + granted lease
     KeyOutcome outcome = {};
     bool settled = false;
-    bool promoted = false;        ///< a promotion of it has completed; its replica must be asked for again
+    bool promoted = false;  ///< a promotion of it has completed; its replica must be asked for again
   };
   OpToken token = OpToken::none;
   State state = State::querying;
   std::vector<Item> items;
-  std::vector<std::uint32_t> asked;        ///< items of the query under way
-  std::vector<std::uint32_t> wait_order;   ///< SSD-bound items in the order they are waited for
+  std::vector<std::uint32_t> asked;       ///< items of the query under way
+  std::vector<std::uint32_t> wait_order;  ///< SSD-bound items in the order they are waited for
   std::size_t wait_next = 0;
-  bool wait_pending = false;               ///< registered as a waiter for wait_order[wait_next]
-  std::uint32_t timer = 0;                 ///< sequence of the batch deadline
-  std::vector<NodeId> endpoints;           ///< holders still to be read, one after another when serial
-  std::int64_t parts = 0;                  ///< staged reads under way
+  bool wait_pending = false;      ///< registered as a waiter for wait_order[wait_next]
+  std::uint32_t timer = 0;        ///< sequence of the batch deadline
+  std::vector<NodeId> endpoints;  ///< holders still to be read, one after another when serial
+  std::int64_t parts = 0;         ///< staged reads under way
   TransferSet memory;
-  bool memory_settled = false;             ///< outcomes of the memory keys are final
+  bool memory_settled = false;  ///< outcomes of the memory keys are final
   Time started, query_sent, read_started, memory_done;
   Duration waited;
 };
@@ -100,10 +112,10 @@ struct GetOp : Operation {
 struct StagedReadOp : Operation {
   enum class State : std::uint8_t { asking, worker_wait, staging_wait, reading, answering, pulling, refused };
   State state = State::asking;
-  std::uint32_t parent = 0;                ///< slot of the get
+  std::uint32_t parent = 0;  ///< slot of the get
   NodeId holder = NodeId::none;
   std::uint32_t holder_epoch = 0;
-  std::vector<std::uint32_t> items;        ///< indexes into the get's items
+  std::vector<std::uint32_t> items;  ///< indexes into the get's items
   std::size_t window_begin = 0, window_end = 0;
   Bytes window_bytes, window_staged;
   Time staged_at;
@@ -142,7 +154,7 @@ struct PromotionRun {
 struct JobOp : Operation {
   enum class State : std::uint8_t { queued, querying, promoting, delegating };
   State state = State::queued;
-  bool delegated = false;                  ///< runs on behalf of another node: no query
+  bool delegated = false;  ///< runs on behalf of another node: no query
   std::vector<Reservation> keys;
   std::size_t chunk_begin = 0, chunk_end = 0;
   std::vector<ObjectView> views;
@@ -160,6 +172,7 @@ struct OffloadOp : Operation {
   std::vector<std::vector<OffloadTask>> buckets;
   std::size_t bucket_next = 0;
   std::vector<OffloadReport> reports;
+  std::vector<bool> accepted;  ///< by report
   std::vector<std::uint32_t> doomed_buckets;
   std::vector<ObjectKey> doomed_keys;
   std::uint32_t written_bucket = 0;
@@ -196,17 +209,17 @@ struct NodeState {
   std::uint32_t epoch = 1;
   std::uint32_t host = 0;
   Bytes segment_bytes;
-  SegmentId segment = SegmentId::none;        ///< as mounted by this process
+  SegmentId segment = SegmentId::none;  ///< as mounted by this process
   Throttle<> throttle;
   std::int64_t prefetch_active = 0;
-  std::deque<std::uint32_t> prefetch_queue;   ///< job slots
+  std::deque<std::uint32_t> prefetch_queue;  ///< job slots
   std::int64_t read_active = 0;
   std::deque<std::uint32_t> worker_waiters;   ///< staged-read slots
   std::deque<std::uint32_t> staging_waiters;  ///< staged-read slots
   StagingArena staging;
   SsdIndex ssd;
   bool accepting = true;
-  std::vector<OffloadTask> tail;              ///< objects of a bucket that is not full yet
+  std::vector<OffloadTask> tail;  ///< objects of a bucket that is not full yet
   Time tail_since = kLongAgo;
 };
 

@@ -104,8 +104,9 @@ void Engine::after_probe(std::uint32_t slot, const OpResult* result) {
     // A block counts when every rank's key of it is there; the first gap ends the prefix.
     std::size_t i = 0;
     while (item.hit < item.blocks) {
-      const bool all = std::all_of(result->present.begin() + static_cast<std::ptrdiff_t>(i),
-                                   result->present.begin() + static_cast<std::ptrdiff_t>(i + ranks), [](bool p) { return p; });
+      const bool all =
+          std::all_of(result->present.begin() + static_cast<std::ptrdiff_t>(i),
+                      result->present.begin() + static_cast<std::ptrdiff_t>(i + ranks), [](bool p) { return p; });
       if (!all) break;
       ++item.hit;
       i += ranks;
@@ -169,7 +170,8 @@ void Engine::end_load(std::uint32_t slot, const OpResult& last, Time now) {
   }
   if (item.good < item.hit) record.load_failed = true;
   const std::int64_t block = settings_.block_tokens.value;
-  for (std::size_t b = item.gpu_hit; b < item.good; ++b) (item.from_disk[b] ? record.hit_ssd : record.hit_dram).value += block;
+  for (std::size_t b = item.gpu_hit; b < item.good; ++b)
+    (item.from_disk[b] ? record.hit_ssd : record.hit_dram).value += block;
   record.hit_gpu = {block * static_cast<std::int64_t>(item.gpu_hit)};
   item.computed = {block * static_cast<std::int64_t>(item.good)};
   item.state = State::ready;
@@ -219,8 +221,9 @@ void Engine::continue_work(Time now, Cluster& cluster) {
   if (settings_.load == EngineSettings::Load::blocks_step) {
     while (step_load_next_ < step_loads_.size() && loads_active_ < settings_.loads_at_once)
       start_load(step_loads_[step_load_next_++], now, cluster);
-    const bool waits = std::any_of(step_loads_.begin(), step_loads_.end(),
-                                   [this](std::uint32_t s) { return items_[s].state == State::waiting || items_[s].state == State::loading; });
+    const bool waits = std::any_of(step_loads_.begin(), step_loads_.end(), [this](std::uint32_t s) {
+      return items_[s].state == State::waiting || items_[s].state == State::loading;
+    });
     if (step_active_ && !step_loads_.empty() && !waits) {
       step_loads_.clear();
       step_load_next_ = 0;
@@ -362,7 +365,8 @@ void Engine::save(std::uint32_t slot, Time now, Cluster& cluster) {
     }
     if (keys.empty()) continue;
     ++open_saves_;
-    cluster.put(static_cast<NodeId>(index(first_node_) + static_cast<std::uint32_t>(r)), token(slot, kSave, r), keys, now);
+    cluster.put(static_cast<NodeId>(index(first_node_) + static_cast<std::uint32_t>(r)), token(slot, kSave, r), keys,
+                now);
   }
 }
 

@@ -69,7 +69,9 @@ class Engine {
   void set_block_bytes(std::vector<Bytes> sizes) { block_bytes_ = std::move(sizes); }
 
   /// Which engine a token belongs to.
-  static std::uint32_t engine_of(OpToken token) { return static_cast<std::uint32_t>(static_cast<std::uint64_t>(token) >> 48); }
+  static std::uint32_t engine_of(OpToken token) {
+    return static_cast<std::uint32_t>(static_cast<std::uint64_t>(token) >> 48);
+  }
 
  private:
   enum class State : std::uint8_t { probing, waiting, loading, ready, prefilling, decoding };
@@ -79,18 +81,18 @@ class Engine {
     RequestRecord record;
     std::uint64_t client = 0;
     State state = State::probing;
-    std::size_t blocks = 0;      ///< full blocks that may be loaded or saved
-    std::size_t gpu_hit = 0;     ///< leading blocks in the accelerator
-    std::size_t hit = 0;         ///< leading blocks that the store listed
+    std::size_t blocks = 0;   ///< full blocks that may be loaded or saved
+    std::size_t gpu_hit = 0;  ///< leading blocks in the accelerator
+    std::size_t hit = 0;      ///< leading blocks that the store listed
     bool needs_load = false;
     bool loaded_once = false;
     std::int64_t ranks_pending = 0;
-    std::size_t good = 0;        ///< leading blocks that every rank has loaded
-    std::vector<bool> from_disk; ///< by block: some rank read it from an SSD
+    std::size_t good = 0;         ///< leading blocks that every rank has loaded
+    std::vector<bool> from_disk;  ///< by block: some rank read it from an SSD
     Time load_started;
-    Tokens computed;             ///< prompt tokens in the accelerator
-    Tokens chunk;                ///< of the step under way
-    Duration compute;            ///< of the steps that computed its chunks
+    Tokens computed;   ///< prompt tokens in the accelerator
+    Tokens chunk;      ///< of the step under way
+    Duration compute;  ///< of the steps that computed its chunks
     Tokens generated;
   };
 
@@ -116,12 +118,12 @@ class Engine {
   std::vector<Bytes> block_bytes_;
   GpuCache gpu_;
   Slots<Item> items_;
-  std::deque<std::uint32_t> waiting_;        ///< in order of arrival
-  std::vector<std::uint32_t> running_;       ///< prefilling or decoding, in order of admission
-  std::vector<std::uint32_t> step_loads_;    ///< loads that the step under way waits for
+  std::deque<std::uint32_t> waiting_;      ///< in order of arrival
+  std::vector<std::uint32_t> running_;     ///< prefilling or decoding, in order of admission
+  std::vector<std::uint32_t> step_loads_;  ///< loads that the step under way waits for
   std::size_t step_load_next_ = 0;
   std::int64_t loads_active_ = 0;
-  bool changed_ = false;                     ///< something happened since the last look for work
+  bool changed_ = false;  ///< something happened since the last look for work
   bool step_active_ = false;
   bool compute_due_ = false;
   Duration compute_span_;

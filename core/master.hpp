@@ -33,7 +33,7 @@ namespace kvlift {
 struct Allocation {
   NodeId node = NodeId::none;  ///< who mounted the segment
   SegmentId segment = SegmentId::none;
-  std::int64_t offset = 0;     ///< bytes from the segment's start
+  std::int64_t offset = 0;  ///< bytes from the segment's start
   Bytes size;
   friend bool operator==(const Allocation&, const Allocation&) = default;
 };
@@ -42,12 +42,12 @@ struct Allocation {
 struct ObjectView {
   Error error = Error::OBJECT_NOT_FOUND;
   bool in_memory = false;
-  Allocation memory;                ///< the replica nearest to the asking node, when in_memory
+  Allocation memory;  ///< the replica nearest to the asking node, when in_memory
   bool on_disk = false;
-  NodeId holder = NodeId::none;     ///< when on_disk
-  std::uint32_t holder_epoch = 0;   ///< the holder's incarnation at registration: an endpoint that may be stale
+  NodeId holder = NodeId::none;    ///< when on_disk
+  std::uint32_t holder_epoch = 0;  ///< the holder's incarnation at registration: an endpoint that may be stale
   Bytes size;
-  Duration lease{0};                ///< granted from now on; 0 for read-only queries, which never feed a transfer
+  Duration lease{0};  ///< granted from now on; 0 for read-only queries, which never feed a transfer
 };
 
 struct PutOptions {
@@ -78,7 +78,8 @@ struct MasterCounters {
   std::uint64_t put_started = 0, put_ended = 0, put_revoked = 0, put_refused_exists = 0, put_refused_no_handle = 0;
   std::uint64_t objects_evicted = 0, bytes_evicted = 0, eviction_cycles = 0, eviction_cycles_fruitless = 0;
   std::uint64_t objects_lost = 0;  ///< dropped with no copy left
-  std::uint64_t offload_queued = 0, offload_refused = 0, offload_done = 0, offload_nacked = 0, disk_replicas_evicted = 0;
+  std::uint64_t offload_queued = 0, offload_refused = 0, offload_done = 0, offload_nacked = 0,
+                disk_replicas_evicted = 0;
   std::uint64_t prefetch_registered = 0, prefetch_unavailable = 0, prefetch_not_found = 0, prefetch_put_running = 0,
                 prefetch_already = 0, prefetch_no_source = 0, prefetch_not_holder = 0, prefetch_cap = 0;
   std::uint64_t on_hit_queued = 0, on_hit_frequency = 0, on_hit_watermark = 0, on_hit_not_found = 0,
@@ -94,8 +95,8 @@ struct MasterCounters {
 /// The state of DRAM at one moment, for gauges and for the planner's warning (RC-70).
 struct DramUsage {
   Bytes capacity, allocated;
-  Bytes leased;        ///< bytes of MEMORY replicas whose object is under lease
-  Bytes unevictable;   ///< leased, pinned, referenced or incomplete
+  Bytes leased;       ///< bytes of MEMORY replicas whose object is under lease
+  Bytes unevictable;  ///< leased, pinned, referenced or incomplete
 };
 
 class Master {
@@ -148,7 +149,9 @@ class Master {
 
   // -- offload (2.7) ----------------------------------------------------------------------------------------
   Error pull_offloads(NodeId holder, bool accepting, Time now, std::vector<OffloadTask>& out);
-  Error notify_offload(NodeId holder, std::span<const OffloadReport> reports, Time now);
+  /// `accepted` gets one flag a report: false where the bytes on SSD are not listed, so that the holder drops them.
+  Error notify_offload(NodeId holder, std::span<const OffloadReport> reports, Time now,
+                       std::vector<bool>* accepted = nullptr);
   Error evict_disk_replicas(NodeId holder, std::span<const ObjectKey> keys, Time now);
 
   // -- the master's own work ---------------------------------------------------------------------------------
@@ -174,8 +177,9 @@ class Master {
   /// Same state, same value, on every compiler.
   std::uint64_t hash() const;
 
+  struct State;  ///< defined in master_state.hpp, for the master's own sources
+
  private:
-  struct State;
   std::unique_ptr<State> state_;
 };
 

@@ -22,22 +22,22 @@ struct SsdSettings {
 
 /// One machine with its SSD; `nodes` store processes share it (a node is one rank's client).
 struct HostSettings {
-  std::int64_t count = 1;                 ///< as many equal hosts
+  std::int64_t count = 1;  ///< as many equal hosts
   std::int64_t nodes = 1;
-  Bytes segment_bytes = {1LL << 30};      ///< DRAM that each node mounts to the pool
+  Bytes segment_bytes = {1LL << 30};  ///< DRAM that each node mounts to the pool
   SsdSettings ssd;
-  double copy_bandwidth = 20.0e9;         ///< bytes/s of copies inside the host, all together
-  double node_bandwidth = 10.0e9;         ///< bytes/s into one node's accelerator memory
-  double nic_bandwidth = 25.0e9;          ///< bytes/s each way
+  double copy_bandwidth = 20.0e9;  ///< bytes/s of copies inside the host, all together
+  double node_bandwidth = 10.0e9;  ///< bytes/s into one node's accelerator memory
+  double nic_bandwidth = 25.0e9;   ///< bytes/s each way
   Duration nic_latency = microseconds(5);
 };
 
 struct PlatformSettings {
   std::vector<HostSettings> hosts = {HostSettings{}};
-  Duration rpc_latency = microseconds(50);         ///< one way, any pair of processes
-  Duration rpc_service = microseconds(20);         ///< handler time of one RPC
-  Duration rpc_key_service = nanoseconds(1'000);   ///< more for each key it carries
-  std::int64_t master_threads = 16;                ///< RPC workers of the master
+  Duration rpc_latency = microseconds(50);        ///< one way, any pair of processes
+  Duration rpc_service = microseconds(20);        ///< handler time of one RPC
+  Duration rpc_key_service = nanoseconds(1'000);  ///< more for each key it carries
+  std::int64_t master_threads = 16;               ///< RPC workers of the master
 };
 
 }  // namespace kvlift

@@ -21,17 +21,17 @@ struct Policy {
   enum class GetWait : std::uint8_t { off, batch_deadline, per_key };
 
   Trigger trigger = Trigger::none;
-  bool gate_frequency = false;   ///< count-min sketch, `promotion_admission_threshold`
-  bool gate_watermark = false;   ///< refuse at or above the eviction watermark
-  bool gate_cap = true;          ///< `promotion_queue_limit`
-  bool gate_cooldown = false;    ///< client back-off after NO_AVAILABLE_HANDLE
+  bool gate_frequency = false;  ///< count-min sketch, `promotion_admission_threshold`
+  bool gate_watermark = false;  ///< refuse at or above the eviction watermark
+  bool gate_cap = true;         ///< `promotion_queue_limit`
+  bool gate_cooldown = false;   ///< client back-off after NO_AVAILABLE_HANDLE
   Execution execution = Execution::immediate_pool;
   LeaseMoment lease = LeaseMoment::none;
   DramSource dram = DramSource::shared_pool;
   ProbeLease probe_lease = ProbeLease::every_hit;
   GetWait get_wait = GetWait::off;
-  bool get_kick = false;         ///< one demand-side attempt for a batch that heads for the SSD
-  bool retry_candidates = false; ///< the master retries transient refusals
+  bool get_kick = false;          ///< one demand-side attempt for a batch that heads for the SSD
+  bool retry_candidates = false;  ///< the master retries transient refusals
 
   friend bool operator==(const Policy&, const Policy&) = default;
 };

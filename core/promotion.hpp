@@ -28,7 +28,14 @@ namespace kvlift {
 class Promotion {
  public:
   enum class State : std::uint8_t {
-    registering, allocating, staging, reading, writing, committing, abandoning, done,
+    registering,
+    allocating,
+    staging,
+    reading,
+    writing,
+    committing,
+    abandoning,
+    done,
   };
   enum class Outcome : std::uint8_t { open, completed, failed, skipped };
   enum class Command : std::uint8_t {

@@ -20,9 +20,7 @@ class Random {
   }
 
   /// True in `numerator` of `denominator` draws.
-  constexpr bool chance(std::uint64_t numerator, std::uint64_t denominator) {
-    return below(denominator) < numerator;
-  }
+  constexpr bool chance(std::uint64_t numerator, std::uint64_t denominator) { return below(denominator) < numerator; }
 
   /// A stream of its own, so that drawing more in one part of a program does not shift another part.
   constexpr Random fork(std::uint64_t label) { return Random(mix64(next() ^ mix64(label))); }

@@ -28,15 +28,15 @@ struct RunPlan {
 struct RequestRecord {
   std::uint64_t id = 0;
   std::uint32_t phase = 0;
-  Time arrival, first_token, finish;   ///< on the driver's clock
-  Duration queue;                      ///< waiting for a place, a step, or another request's load
-  Duration load_dram, load_ssd;        ///< moving KV, by the tier it came from
-  Duration wait_promotion;             ///< get waited for a live promotion
-  Duration prefill;                    ///< computing what was not loaded
-  Duration first_step;                 ///< fixed cost of the step that gave the first token
+  Time arrival, first_token, finish;  ///< on the driver's clock
+  Duration queue;                     ///< waiting for a place, a step, or another request's load
+  Duration load_dram, load_ssd;       ///< moving KV, by the tier it came from
+  Duration wait_promotion;            ///< get waited for a live promotion
+  Duration prefill;                   ///< computing what was not loaded
+  Duration first_step;                ///< fixed cost of the step that gave the first token
   Tokens input, output;
-  Tokens hit_gpu, hit_dram, hit_ssd;   ///< tokens of the prompt by the tier they came from; the rest was computed
-  bool load_failed = false;            ///< a load failed and its tokens were computed again
+  Tokens hit_gpu, hit_dram, hit_ssd;  ///< tokens of the prompt by the tier they came from; the rest was computed
+  bool load_failed = false;           ///< a load failed and its tokens were computed again
 };
 
 /// A named count; the order is fixed by the code that makes the list.
@@ -46,15 +46,15 @@ struct PhaseResult {
   std::string name;
   Time start, end;
   std::vector<RequestRecord> requests;
-  Counters counters;                         ///< what the phase added
+  Counters counters;                              ///< what the phase added
   double dram_used_start = 0, dram_used_end = 0;  ///< share of DRAM allocated
-  double dram_leased_mean = 0;               ///< share of DRAM under lease, mean of samples at arrivals
+  double dram_leased_mean = 0;                    ///< share of DRAM under lease, mean of samples at arrivals
 };
 
 struct RunResult {
   std::vector<PhaseResult> phases;
-  std::uint64_t trace_hash = 0;   ///< over every completion and its time: equal runs, equal hash
-  std::uint64_t effects = 0;      ///< performed by the driver
+  std::uint64_t trace_hash = 0;  ///< over every completion and its time: equal runs, equal hash
+  std::uint64_t effects = 0;     ///< performed by the driver
 };
 
 /// True when the policy can promote and no promotion was committed in `phase` (RC-69).

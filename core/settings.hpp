@@ -20,10 +20,10 @@ struct MasterSettings {
   Duration kv_soft_pin_ttl = milliseconds(1'800'000);
   Duration kv_soft_pin_ttl_max = milliseconds(86'400'000);
   bool allow_evict_soft_pinned_objects = true;
-  double eviction_ratio = 0.05;                  ///< share of evictable objects one cycle frees
-  double eviction_high_watermark_ratio = 0.90;   ///< share of DRAM bytes; eviction above, on-hit gate at or above
-  Duration eviction_period = milliseconds(10);   ///< fixed in the original
-  bool eviction_per_segment = false;             ///< RC-66: a full segment evicts although the pool's ratio is low
+  double eviction_ratio = 0.05;                 ///< share of evictable objects one cycle frees
+  double eviction_high_watermark_ratio = 0.90;  ///< share of DRAM bytes; eviction above, on-hit gate at or above
+  Duration eviction_period = milliseconds(10);  ///< fixed in the original
+  bool eviction_per_segment = false;            ///< RC-66: a full segment evicts although the pool's ratio is low
   bool enable_offload = true;
   bool offload_on_evict = false;
   bool offload_force_evict = false;
@@ -45,33 +45,33 @@ struct MasterSettings {
 };
 
 struct HolderSettings {
-  Bytes staging_bytes = {1'342'177'280};         ///< arena for reads of the SSD; 1280 MiB
-  Duration staging_ttl = milliseconds(5'000);    ///< life of a staged read
-  Duration heartbeat_period = seconds(10);       ///< sleep between rounds of offload and on-hit pull
+  Bytes staging_bytes = {1'342'177'280};       ///< arena for reads of the SSD; 1280 MiB
+  Duration staging_ttl = milliseconds(5'000);  ///< life of a staged read
+  Duration heartbeat_period = seconds(10);     ///< sleep between rounds of offload and on-hit pull
   Bytes bucket_bytes = mebibytes(256);
   std::int64_t bucket_keys = 500;
-  Duration bucket_tail_flush = seconds(10);      ///< a bucket not full is written after this (RC-31)
-  Bytes ssd_bytes = {2'199'023'255'552};         ///< logical quota of one holder
+  Duration bucket_tail_flush = seconds(10);  ///< a bucket not full is written after this (RC-31)
+  Bytes ssd_bytes = {2'199'023'255'552};     ///< logical quota of one holder
   std::int64_t ssd_keys = 10'000'000;
   SsdEviction ssd_eviction = SsdEviction::fifo;
   double ssd_high_watermark_ratio = 0.90;
   double ssd_low_watermark_ratio = 0.80;
-  std::int64_t file_read_workers = 10;           ///< staged reads served at the same time by one holder
-  std::int64_t prefetch_workers = 4;             ///< RFC #4271, component 1
-  std::int64_t prefetch_queue_limit = 4'096;     ///< jobs; beyond it a trigger is refused and its keys released
+  std::int64_t file_read_workers = 10;        ///< staged reads served at the same time by one holder
+  std::int64_t prefetch_workers = 4;          ///< RFC #4271, component 1
+  std::int64_t prefetch_queue_limit = 4'096;  ///< jobs; beyond it a trigger is refused and its keys released
 };
 
 struct ClientSettings {
   // `enable_ssd_prefetch` of the original is Policy::trigger == exist_probe here: one switch, not two.
   Duration ssd_prefetch_dedup_ttl = seconds(30);
   Duration ssd_prefetch_cooldown = seconds(5);
-  Duration ssd_get_wait = milliseconds(0);       ///< one deadline for a batch; 0 switches wait and kick off
+  Duration ssd_get_wait = milliseconds(0);  ///< one deadline for a batch; 0 switches wait and kick off
   std::int64_t prefetch_chunk_keys = 128;
   std::int64_t throttle_entries_max = 1 << 20;
-  std::int64_t put_retry_max = 3;                ///< further tries of a put that found no room (RC-44); 0 drops it
-  Duration put_retry_delay = milliseconds(20);   ///< two eviction periods: one to notice, one to free
-  Duration ping_period = seconds(1);             ///< 0: no pings and no client expiry
-  Duration rpc_timeout = seconds(10);            ///< assumed; the original waits about 91 s on a dead peer
+  std::int64_t put_retry_max = 3;               ///< further tries of a put that found no room (RC-44); 0 drops it
+  Duration put_retry_delay = milliseconds(20);  ///< two eviction periods: one to notice, one to free
+  Duration ping_period = seconds(1);            ///< 0: no pings and no client expiry
+  Duration rpc_timeout = seconds(10);           ///< assumed; the original waits about 91 s on a dead peer
 };
 
 struct LegacySettings {

@@ -10,6 +10,11 @@ std::optional<Bytes> SsdIndex::size_of(const ObjectKey& key) const {
   return buckets_[at->second.bucket].objects[at->second.position].size;
 }
 
+bool SsdIndex::intact(const ObjectKey& key) const {
+  const auto at = where_.find(key);
+  return at != where_.end() && buckets_[at->second.bucket].objects[at->second.position].intact;
+}
+
 void SsdIndex::touch(const ObjectKey& key) {
   if (eviction_ != SsdEviction::lru) return;
   const auto at = where_.find(key);

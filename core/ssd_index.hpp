@@ -23,6 +23,7 @@ class SsdIndex {
     ObjectKey key;
     Bytes size;
     std::uint64_t version = 0;
+    bool intact = true;  ///< false: other bytes were written than the key's (known to tests only)
   };
 
   SsdIndex(Bytes quota, std::int64_t keys_max, SsdEviction eviction)
@@ -30,6 +31,7 @@ class SsdIndex {
 
   /// Size in bytes; empty when the key is not here. This look-up guards every promotion (section 5.4).
   std::optional<Bytes> size_of(const ObjectKey& key) const;
+  bool intact(const ObjectKey& key) const;
   /// A read of the key: moves its bucket to the young end when eviction is lru.
   void touch(const ObjectKey& key);
 

@@ -68,9 +68,15 @@ ThrottleTable::Window ThrottleTable::window_of(ThrottleState state) {
   return state == ThrottleState::failed ? kFailed : kHealthy;
 }
 
-bool ThrottleTable::over(const Entry& entry, Time now) const {
-  const Duration window = windows_[window_of(entry.state)];
-  return window.ns <= 0 || now - entry.since > window;
+Time ThrottleTable::end_of(ThrottleState state, Time since) const {
+  const Duration window = windows_[window_of(state)];
+  return window.ns <= 0 ? kLongAgo : since + window;
+}
+
+/// For a triggered entry. At the end of time the sum saturated; the report's own time is the best that is known.
+Time ThrottleTable::triggered_at(Slot slot, Time now) const {
+  const Time until = entries_[slot].until;
+  return until == kNever ? now : until - windows_[kLive];
 }
 
 // --- hash index
@@ -96,7 +102,7 @@ ThrottleTable::Slot ThrottleTable::find_current(const ObjectKey& key, std::uint6
 ThrottleTable::Slot ThrottleTable::find_reported(const ObjectKey& key, std::uint64_t hash, Generation generation,
                                                  Time now) {
   const Slot slot = find_current(key, hash, now);
-  if (slot != kNone && entries_[slot].generation == generation) return slot;
+  if (slot != kNone && rounds_[slot].generation == generation) return slot;
   ++counters_.stale_results;
   return kNone;
 }
@@ -125,20 +131,22 @@ void ThrottleTable::split_bucket() {
 
 // --- queues
 
-void ThrottleTable::enqueue(Slot slot) {
-  Entry& entry = entries_[slot];
-  Queue& queue = queues_[window_of(entry.state)];
-  entry.older = queue.newest;
-  entry.newer = kNone;
-  (queue.newest == kNone ? queue.oldest : entries_[queue.newest].newer) = slot;
+void ThrottleTable::enter(Slot slot, ThrottleState state, Time since) {
+  entries_[slot].until = end_of(state, since);
+  Round& round = rounds_[slot];
+  Queue& queue = queues_[window_of(state)];
+  round.state = state;
+  round.older = queue.newest;
+  round.newer = kNone;
+  (queue.newest == kNone ? queue.oldest : rounds_[queue.newest].newer) = slot;
   queue.newest = slot;
 }
 
-void ThrottleTable::dequeue(Slot slot) {
-  const Entry& entry = entries_[slot];
-  Queue& queue = queues_[window_of(entry.state)];
-  (entry.older == kNone ? queue.oldest : entries_[entry.older].newer) = entry.newer;
-  (entry.newer == kNone ? queue.newest : entries_[entry.newer].older) = entry.older;
+void ThrottleTable::leave(Slot slot) {
+  const Round& round = rounds_[slot];
+  Queue& queue = queues_[window_of(round.state)];
+  (round.older == kNone ? queue.oldest : rounds_[round.older].newer) = round.newer;
+  (round.newer == kNone ? queue.newest : rounds_[round.newer].older) = round.older;
 }
 
 // --- entries
@@ -146,12 +154,15 @@ void ThrottleTable::dequeue(Slot slot) {
 ThrottleTable::Slot ThrottleTable::insert(const ObjectKey& key, std::uint64_t hash, Time now) {
   reclaim(now);
   if (size_ == entries_max_) return kNone;
-  if (size_ >= bucket_count_) split_bucket();
+  while (bucket_count_ < kBucketsPerEntry * (size_ + 1)) split_bucket();
   Slot slot = free_entry_;
   if (slot != kNone) {
     free_entry_ = entries_[slot].chain;
   } else {
-    if (entries_used_ == entries_.capacity()) entries_.grow();
+    if (entries_used_ == entries_.capacity()) {
+      entries_.grow();
+      rounds_.grow();
+    }
     slot = static_cast<Slot>(entries_used_++);
   }
   Entry& entry = entries_[slot];
@@ -159,22 +170,14 @@ ThrottleTable::Slot ThrottleTable::insert(const ObjectKey& key, std::uint64_t ha
   entry.key = key.key;
   entry.tenant = key.tenant;
   entry.chain = bucket;
-  entry.waiters = kNone;
   bucket = slot;
+  rounds_[slot].waiters = kNone;
   ++size_;
   return slot;
 }
 
-/// Begins a round of a key whose entry stands in no queue.
-void ThrottleTable::trigger(Slot slot, Time now) {
-  Entry& entry = entries_[slot];
-  entry.state = ThrottleState::triggered;
-  entry.since = now;
-  enqueue(slot);
-}
-
 void ThrottleTable::erase(Slot slot, std::uint64_t hash) {
-  dequeue(slot);
+  leave(slot);
   Slot* link = &buckets_[bucket_of(hash)];
   while (*link != slot) link = &entries_[*link].chain;
   *link = entries_[slot].chain;
@@ -187,8 +190,8 @@ void ThrottleTable::reclaim(Time now) {
   int budget = kReclaimed;
   for (const Queue& queue : queues_) {
     while (budget > 0 && queue.oldest != kNone && over(entries_[queue.oldest], now)) {
-      Entry& entry = entries_[queue.oldest];
-      drop_waiters(entry);
+      const Entry& entry = entries_[queue.oldest];
+      drop_waiters(rounds_[queue.oldest]);
       erase(queue.oldest, hash_of({entry.key, entry.tenant}));
       ++counters_.expired_reclaimed;
       --budget;
@@ -199,26 +202,25 @@ void ThrottleTable::reclaim(Time now) {
 Generation ThrottleTable::grant(const ObjectKey& key, std::uint64_t hash, Time now, ReserveTally& tally) {
   Slot slot = find(key, hash);
   if (slot != kNone && !over(entries_[slot], now)) {
-    Entry& entry = entries_[slot];
-    if (entry.state != ThrottleState::triggered || windows_[kHealthy].ns > 0) {
+    if (windows_[kHealthy].ns > 0 || rounds_[slot].state != ThrottleState::triggered) {
       ++tally.deduplicated;
       return Generation::none;
     }
-    dequeue(slot);  // granted again under its generation: deduplication is off
+    leave(slot);  // granted again under its generation: deduplication is off
   } else {
     if (slot != kNone) {
-      drop_waiters(entries_[slot]);
-      dequeue(slot);
+      drop_waiters(rounds_[slot]);
+      leave(slot);
       ++counters_.expired_reclaimed;
     } else if (slot = insert(key, hash, now); slot == kNone) {
       ++tally.refused_full;
       return Generation::none;
     }
-    entries_[slot].generation = static_cast<Generation>(++last_generation_);
+    rounds_[slot].generation = static_cast<Generation>(++last_generation_);
   }
-  trigger(slot, now);
+  enter(slot, ThrottleState::triggered, now);
   ++tally.granted;
-  return entries_[slot].generation;
+  return rounds_[slot].generation;
 }
 
 ReserveTally ThrottleTable::reserve(ThrottleBatch& batch, std::span<const std::uint8_t> chosen, Time now) {
@@ -242,16 +244,16 @@ bool ThrottleTable::report(const ObjectKey& key, std::uint64_t hash, Generation 
                            Time now, std::vector<WaiterId>* woken) {
   const Slot slot = find_reported(key, hash, generation, now);
   if (slot == kNone) return false;
-  Entry& entry = entries_[slot];
-  if (!may_follow(entry.state, state)) {
+  Round& round = rounds_[slot];
+  if (!may_follow(round.state, state)) {
     ++counters_.disallowed_results;
     return false;
   }
-  dequeue(slot);
-  if (woken != nullptr) wake(entry, *woken);
-  entry.state = state;
-  if (state != ThrottleState::already_resident && state != ThrottleState::delegated) entry.since = now;
-  enqueue(slot);
+  leave(slot);
+  if (woken != nullptr) wake(round, *woken);
+  // These two ended without work of their own: their window counts from the trigger.
+  const bool no_work = state == ThrottleState::already_resident || state == ThrottleState::delegated;
+  enter(slot, state, no_work ? triggered_at(slot, now) : now);
   return true;
 }
 
@@ -259,11 +261,11 @@ bool ThrottleTable::release(const ObjectKey& key, std::uint64_t hash, Generation
                             std::vector<WaiterId>& woken) {
   const Slot slot = find_reported(key, hash, generation, now);
   if (slot == kNone) return false;
-  if (!is_live(entries_[slot].state)) {
+  if (!is_live(rounds_[slot].state)) {
     ++counters_.disallowed_results;
     return false;
   }
-  wake(entries_[slot], woken);
+  wake(rounds_[slot], woken);
   erase(slot, hash);
   return true;
 }
@@ -271,7 +273,7 @@ bool ThrottleTable::release(const ObjectKey& key, std::uint64_t hash, Generation
 std::optional<ThrottleState> ThrottleTable::state_of(const ObjectKey& key, std::uint64_t hash, Time now) const {
   const Slot slot = find_current(key, hash, now);
   if (slot == kNone) return std::nullopt;
-  return entries_[slot].state;
+  return rounds_[slot].state;
 }
 
 // --- waiters
@@ -279,10 +281,10 @@ std::optional<ThrottleState> ThrottleTable::state_of(const ObjectKey& key, std::
 WaitAnswer ThrottleTable::wait(const ObjectKey& key, std::uint64_t hash, WaiterId waiter, Time now) {
   const Slot found = find_current(key, hash, now);
   if (found == kNone) return WaitAnswer::not_live;
-  Entry& entry = entries_[found];
-  if (entry.state == ThrottleState::completed) return WaitAnswer::completed;
-  if (entry.state != ThrottleState::in_flight) return WaitAnswer::not_live;
-  for (Slot s = entry.waiters; s != kNone; s = waiters_[s].next) {
+  Round& round = rounds_[found];
+  if (round.state == ThrottleState::completed) return WaitAnswer::completed;
+  if (round.state != ThrottleState::in_flight) return WaitAnswer::not_live;
+  for (Slot s = round.waiters; s != kNone; s = waiters_[s].next) {
     if (waiters_[s].id == waiter) return WaitAnswer::waiting;
   }
   Slot slot = free_waiter_;
@@ -293,15 +295,15 @@ WaitAnswer ThrottleTable::wait(const ObjectKey& key, std::uint64_t hash, WaiterI
     if (waiters_used_ == waiters_.capacity()) waiters_.grow();
     slot = static_cast<Slot>(waiters_used_++);
   }
-  waiters_[slot] = {waiter, entry.waiters};
-  entry.waiters = slot;
+  waiters_[slot] = {waiter, round.waiters};
+  round.waiters = slot;
   return WaitAnswer::waiting;
 }
 
 bool ThrottleTable::cancel_wait(const ObjectKey& key, std::uint64_t hash, WaiterId waiter) {
   const Slot found = find(key, hash);
   if (found == kNone) return false;
-  for (Slot* link = &entries_[found].waiters; *link != kNone; link = &waiters_[*link].next) {
+  for (Slot* link = &rounds_[found].waiters; *link != kNone; link = &waiters_[*link].next) {
     if (waiters_[*link].id != waiter) continue;
     const Slot slot = *link;
     *link = waiters_[slot].next;
@@ -316,21 +318,21 @@ void ThrottleTable::free_waiter(Slot slot) {
   free_waiter_ = slot;
 }
 
-void ThrottleTable::wake(Entry& entry, std::vector<WaiterId>& woken) {
+void ThrottleTable::wake(Round& round, std::vector<WaiterId>& woken) {
   const auto first = static_cast<std::ptrdiff_t>(woken.size());
-  while (entry.waiters != kNone) {
-    const Slot slot = entry.waiters;
+  while (round.waiters != kNone) {
+    const Slot slot = round.waiters;
     woken.push_back(waiters_[slot].id);
-    entry.waiters = waiters_[slot].next;
+    round.waiters = waiters_[slot].next;
     free_waiter(slot);
   }
   std::reverse(woken.begin() + first, woken.end());
 }
 
-void ThrottleTable::drop_waiters(Entry& entry) {
-  while (entry.waiters != kNone) {
-    const Slot slot = entry.waiters;
-    entry.waiters = waiters_[slot].next;
+void ThrottleTable::drop_waiters(Round& round) {
+  while (round.waiters != kNone) {
+    const Slot slot = round.waiters;
+    round.waiters = waiters_[slot].next;
     free_waiter(slot);
     ++counters_.waiters_dropped;
   }
@@ -339,19 +341,20 @@ void ThrottleTable::drop_waiters(Entry& entry) {
 // --- whole table
 
 std::size_t ThrottleTable::memory_bytes() const {
-  return entries_.memory_bytes() + buckets_.memory_bytes() + waiters_.memory_bytes();
+  return entries_.memory_bytes() + rounds_.memory_bytes() + buckets_.memory_bytes() + waiters_.memory_bytes();
 }
 
 std::uint64_t ThrottleTable::hash() const {
   std::uint64_t sum = mix64(last_generation_ + 1);
   for (const Queue& queue : queues_) {
-    for (Slot slot = queue.oldest; slot != kNone; slot = entries_[slot].newer) {
+    for (Slot slot = queue.oldest; slot != kNone; slot = rounds_[slot].newer) {
       const Entry& entry = entries_[slot];
+      const Round& round = rounds_[slot];
       std::uint64_t h = hash_of({entry.key, entry.tenant});
-      h = mix64(h ^ static_cast<std::uint64_t>(entry.since.ns));
-      h = mix64(h ^ static_cast<std::uint64_t>(entry.generation));
-      h = mix64(h + static_cast<std::uint64_t>(entry.state));
-      for (Slot w = entry.waiters; w != kNone; w = waiters_[w].next) {
+      h = mix64(h ^ static_cast<std::uint64_t>(entry.until.ns));
+      h = mix64(h ^ static_cast<std::uint64_t>(round.generation));
+      h = mix64(h + static_cast<std::uint64_t>(round.state));
+      for (Slot w = round.waiters; w != kNone; w = waiters_[w].next) {
         h = mix64(h + static_cast<std::uint64_t>(waiters_[w].id) + 1);
       }
       sum += mix64(h);

@@ -70,13 +70,18 @@ class ThrottleTable {
  private:
   using Slot = std::uint32_t;
   static constexpr Slot kNone = 0xffffffff;
+  static constexpr std::size_t kBucketsPerEntry = 2;
 
+  /// What a probe of a known key looks at: half a cache line.
   struct Entry {
     Key key;
-    Time since;  ///< beginning of the window
-    Generation generation;
+    Time until;  ///< the window is over after this
     TenantId tenant;
-    Slot chain;         ///< next of the bucket; of the free list, for a free entry
+    Slot chain;  ///< next of the bucket; of the free list, for a free entry
+  };
+  /// The rest of an entry, under the same slot.
+  struct Round {
+    Generation generation;
     Slot older, newer;  ///< neighbours in the queue
     Slot waiters;       ///< first of the open waits, newest first
     ThrottleState state;
@@ -91,7 +96,9 @@ class ThrottleTable {
   enum Window : std::size_t { kLive, kHealthy, kFailed, kWindows };
 
   static Window window_of(ThrottleState state);
-  bool over(const Entry& entry, Time now) const;
+  Time end_of(ThrottleState state, Time since) const;
+  Time triggered_at(Slot slot, Time now) const;
+  static bool over(const Entry& entry, Time now) { return now > entry.until; }
   static bool is(const Entry& entry, const ObjectKey& key) {
     return entry.key == key.key && entry.tenant == key.tenant;
   }
@@ -104,21 +111,25 @@ class ThrottleTable {
 
   Generation grant(const ObjectKey& key, std::uint64_t hash, Time now, ReserveTally& tally);
   Slot insert(const ObjectKey& key, std::uint64_t hash, Time now);
-  void trigger(Slot slot, Time now);
   void erase(Slot slot, std::uint64_t hash);
   void reclaim(Time now);
   void split_bucket();
-  void enqueue(Slot slot);
-  void dequeue(Slot slot);
-  void wake(Entry& entry, std::vector<WaiterId>& woken);
-  void drop_waiters(Entry& entry);
+  /// Puts an entry that stands in no queue into a state whose window begins at `since`.
+  void enter(Slot slot, ThrottleState state, Time since);
+  void leave(Slot slot);
+  void wake(Round& round, std::vector<WaiterId>& woken);
+  void drop_waiters(Round& round);
   void free_waiter(Slot slot);
+
+  // First, so that what a probe of known keys writes shares a cache line with the lock in front of it.
+  ThrottleCounters counters_;
 
   std::array<Duration, kWindows> windows_{};
   std::size_t entries_max_ = 0;
   std::size_t waiters_max_ = 0;
 
   Segments<Entry, 256> entries_;
+  Segments<Round, 256> rounds_;  ///< grows with entries_
   Segments<Slot, 1024> buckets_;
   Segments<Waiter, 256> waiters_;
   std::array<Queue, kWindows> queues_;
@@ -129,7 +140,6 @@ class ThrottleTable {
   Slot free_entry_ = kNone;
   Slot free_waiter_ = kNone;
   std::uint64_t last_generation_ = 0;
-  ThrottleCounters counters_;
 };
 
 }  // namespace kvlift

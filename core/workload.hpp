@@ -13,8 +13,8 @@ namespace kvlift {
 
 /// One prompt. An id stands for its block and all before it, so equal leading ids are a shared prefix.
 struct Request {
-  std::uint64_t id = 0;             ///< 0, 1, ... in order of issue
-  Time arrival;                     ///< since the start of its phase; ignored in a closed loop
+  std::uint64_t id = 0;  ///< 0, 1, ... in order of issue
+  Time arrival;          ///< since the start of its phase; ignored in a closed loop
   Tokens input, output;
   std::vector<std::uint64_t> block_ids;
 };
@@ -34,16 +34,16 @@ struct Phase {
   std::int64_t prompts = 0;
   std::int64_t concurrency = 1;
   Duration span;
-  bool measured = false;          ///< its table is printed by compare
+  bool measured = false;  ///< its table is printed by compare
 };
 
 struct Workload {
   std::vector<Phase> phases;
-  Tokens prompt_tokens = {0};           ///< closed loop: length of every prompt
-  Tokens prompt_output = {1};           ///< closed loop: tokens generated
-  std::vector<Bytes> block_bytes;       ///< closed loop: sizes of a prompt's blocks, repeated cyclically;
-                                        ///< empty: block_tokens x bytes_per_token
-  RequestSource source;                 ///< open loop
+  Tokens prompt_tokens = {0};      ///< closed loop: length of every prompt
+  Tokens prompt_output = {1};      ///< closed loop: tokens generated
+  std::vector<Bytes> block_bytes;  ///< closed loop: sizes of a prompt's blocks, repeated cyclically;
+                                   ///< empty: block_tokens x bytes_per_token
+  RequestSource source;            ///< open loop
 };
 
 }  // namespace kvlift

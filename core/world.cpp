@@ -29,8 +29,7 @@ Counters difference(const Counters& now, const Counters& before) {
 }
 
 double dram_share(const DramUsage& usage, Bytes part) {
-  return usage.capacity.value == 0 ? 0.0
-                                   : static_cast<double>(part.value) / static_cast<double>(usage.capacity.value);
+  return usage.capacity.value == 0 ? 0.0 : static_cast<double>(part.value) / static_cast<double>(usage.capacity.value);
 }
 
 }  // namespace
@@ -52,12 +51,12 @@ struct World::State {
   std::uint32_t arrival_waits_for = 0;
   std::uint32_t pause_waits_for = 0;
   std::size_t phase = 0;
-  std::int64_t issued = 0;       ///< of the phase
-  std::int64_t finished = 0;     ///< of the phase
+  std::int64_t issued = 0;    ///< of the phase
+  std::int64_t finished = 0;  ///< of the phase
   std::int64_t all_finished = 0;
   std::uint64_t next_request = 0;
   bool source_ended = false;
-  Request coming;                ///< the next request of an open loop
+  Request coming;  ///< the next request of an open loop
   Counters counters_before;
   Time last_sample = kLongAgo;
   double leased_sum = 0;
@@ -67,7 +66,8 @@ struct World::State {
 
   std::uint32_t emit(Own own, std::uint32_t slot, Effect effect) {
     if (++sequence == 0) ++sequence;
-    effect.id = static_cast<EffectId>(static_cast<std::uint64_t>(own) << 56 | static_cast<std::uint64_t>(slot) << 32 | sequence);
+    effect.id = static_cast<EffectId>(static_cast<std::uint64_t>(own) << 56 | static_cast<std::uint64_t>(slot) << 32 |
+                                      sequence);
     cluster.effects().push_back(effect);
     return sequence;
   }
@@ -145,7 +145,8 @@ void World::State::issue_prompt(std::uint64_t client, Time now) {
   request.id = next_request++;
   request.input = plan.workload.prompt_tokens;
   request.output = plan.workload.prompt_output;
-  const std::int64_t blocks = (request.input.value + plan.engine.block_tokens.value - 1) / plan.engine.block_tokens.value;
+  const std::int64_t blocks =
+      (request.input.value + plan.engine.block_tokens.value - 1) / plan.engine.block_tokens.value;
   for (std::int64_t b = 0; b < blocks; ++b)
     request.block_ids.push_back((prompt + 1) << 32 | static_cast<std::uint64_t>(b));
   arrive(request, client, now);
@@ -180,8 +181,9 @@ void World::State::settle(Time now) {
       }
       engines[e].continue_work(now, cluster);
       if (Duration span; engines[e].take_compute(span)) {
-        step_waits_for[e] = emit(Own::step, e, {.kind = EffectKind::compute, .node = static_cast<NodeId>(e * plan.engine.ranks),
-                                                .span = span});
+        step_waits_for[e] =
+            emit(Own::step, e,
+                 {.kind = EffectKind::compute, .node = static_cast<NodeId>(e * plan.engine.ranks), .span = span});
       }
     }
     if (busy || done) continue;
@@ -210,7 +212,8 @@ void World::on(const Completion& completion, Time now) {
   State& s = *state_;
   ++s.result.effects;
   s.result.trace_hash = mix64(s.result.trace_hash ^ static_cast<std::uint64_t>(completion.id)) ^
-                        mix64(static_cast<std::uint64_t>(now.ns) + static_cast<std::uint64_t>(static_cast<std::int64_t>(completion.error)));
+                        mix64(static_cast<std::uint64_t>(now.ns) +
+                              static_cast<std::uint64_t>(static_cast<std::int64_t>(completion.error)));
   const auto bits = static_cast<std::uint64_t>(completion.id);
   const auto own = static_cast<Own>(bits >> 56);
   const auto sequence = static_cast<std::uint32_t>(bits);

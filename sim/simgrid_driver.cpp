@@ -1,9 +1,9 @@
 #include "sim/simgrid_driver.hpp"
 
-#include <simgrid/kernel/Timer.hpp>
 #include <xbt/log.h>
 
 #include <algorithm>
+#include <simgrid/kernel/Timer.hpp>
 #include <string>
 #include <utility>
 
@@ -70,9 +70,10 @@ void SimGridDriver::build(const PlatformSettings& platform) {
       const std::size_t host = hosts_.size();
       const std::string name = "host" + std::to_string(host);
       hosts_.push_back(kind);
-      links.push_back({zone->create_link(name + "-memory", kind.copy_bandwidth)->seal(),
-                       zone->create_link(name + "-out", kind.nic_bandwidth)->set_latency(seconds_of(kind.nic_latency))->seal(),
-                       zone->create_link(name + "-in", kind.nic_bandwidth)->seal()});
+      links.push_back(
+          {zone->create_link(name + "-memory", kind.copy_bandwidth)->seal(),
+           zone->create_link(name + "-out", kind.nic_bandwidth)->set_latency(seconds_of(kind.nic_latency))->seal(),
+           zone->create_link(name + "-in", kind.nic_bandwidth)->seal()});
       for (std::int64_t n = 0; n < kind.nodes; ++n) {
         const std::string node = "node" + std::to_string(nodes_.size());
         sg4::Host* process = zone->create_host(node, 1e9);

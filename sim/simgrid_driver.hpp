@@ -10,11 +10,10 @@
 //   call:                       latency, then (at the master) a queue for its RPC workers, then the service time
 #pragma once
 
-#include <simgrid/s4u.hpp>
-
 #include <cstdint>
 #include <functional>
 #include <queue>
+#include <simgrid/s4u.hpp>
 #include <unordered_map>
 #include <vector>
 
@@ -57,11 +56,11 @@ class SimGridDriver {
   PlatformSettings platform_;
   Complete complete_;
   simgrid::s4u::Engine engine_;
-  std::vector<simgrid::s4u::Host*> nodes_;       ///< by node
-  std::vector<std::size_t> host_of_;             ///< by node
-  std::vector<HostSettings> hosts_;              ///< by host
-  std::vector<simgrid::s4u::Disk*> disks_;       ///< by host
-  std::unordered_map<const simgrid::s4u::Activity*, Flight> flights_;  // never iterated
+  std::vector<simgrid::s4u::Host*> nodes_;                                            ///< by node
+  std::vector<std::size_t> host_of_;                                                  ///< by node
+  std::vector<HostSettings> hosts_;                                                   ///< by host
+  std::vector<simgrid::s4u::Disk*> disks_;                                            ///< by host
+  std::unordered_map<const simgrid::s4u::Activity*, Flight> flights_;                 // never iterated
   std::priority_queue<double, std::vector<double>, std::greater<>> workers_free_at_;  ///< of the master
   Cost cost_;
 };

@@ -79,7 +79,10 @@ SeedPlan draw_plan(Random& r) {
 class SeedWorld {
  public:
   explicit SeedWorld(std::uint64_t seed)
-      : random_(seed), plan_(draw_plan(random_)), cluster_(plan_.cluster), driver_(plan_.platform, random_.next(), plan_.rates) {
+      : random_(seed),
+        plan_(draw_plan(random_)),
+        cluster_(plan_.cluster),
+        driver_(plan_.platform, random_.next(), plan_.rates) {
     for (std::uint64_t k = 0; k < plan_.keys; ++k) {
       const Bytes size{static_cast<std::int64_t>(1 + random_.below(12 * 1024))};
       keys_.push_back({{.key = {.high = 0, .low = k}, .tenant = static_cast<TenantId>(random_.below(2))}, size});
@@ -113,7 +116,8 @@ class SeedWorld {
  private:
   SeedReport fail(std::string what) {
     if (report_.violation.empty())
-      report_.violation = std::move(what) + " (event " + std::to_string(report_.events) + ", t = " + std::to_string(driver_.now().ns) + " ns)";
+      report_.violation = std::move(what) + " (event " + std::to_string(report_.events) +
+                          ", t = " + std::to_string(driver_.now().ns) + " ns)";
     return report_;
   }
 
@@ -122,7 +126,8 @@ class SeedWorld {
   void handle(const Completion& c, bool act) {
     ++report_.events;
     const Time now = driver_.now();
-    mix(static_cast<std::uint64_t>(c.id) ^ static_cast<std::uint64_t>(now.ns) << 1 ^ static_cast<std::uint64_t>(c.bytes.value));
+    mix(static_cast<std::uint64_t>(c.id) ^ static_cast<std::uint64_t>(now.ns) << 1 ^
+        static_cast<std::uint64_t>(c.bytes.value));
     if (static_cast<std::uint64_t>(c.id) >= kOwn) {
       if (act) act_at_random(now);
     } else {

@@ -8,17 +8,28 @@ namespace kvlift::step {
 
 std::string_view to_string(Fault fault) {
   switch (fault) {
-    case Fault::request_lost: return "request_lost";
-    case Fault::reply_lost: return "reply_lost";
-    case Fault::duplicate: return "duplicate";
-    case Fault::delay: return "delay";
-    case Fault::stall: return "stall";
-    case Fault::reorder: return "reorder";
-    case Fault::short_read: return "short_read";
-    case Fault::read_error: return "read_error";
-    case Fault::write_error: return "write_error";
-    case Fault::transfer_error: return "transfer_error";
-    case Fault::completed_twice: return "completed_twice";
+    case Fault::request_lost:
+      return "request_lost";
+    case Fault::reply_lost:
+      return "reply_lost";
+    case Fault::duplicate:
+      return "duplicate";
+    case Fault::delay:
+      return "delay";
+    case Fault::stall:
+      return "stall";
+    case Fault::reorder:
+      return "reorder";
+    case Fault::short_read:
+      return "short_read";
+    case Fault::read_error:
+      return "read_error";
+    case Fault::write_error:
+      return "write_error";
+    case Fault::transfer_error:
+      return "transfer_error";
+    case Fault::completed_twice:
+      return "completed_twice";
   }
   return "unknown";
 }
@@ -69,7 +80,8 @@ Duration StepDriver::nominal(const Effect& e) const {
       const std::uint32_t from = host_of_[index(e.node)];
       const std::uint32_t to = host_of_[index(e.peer)];
       if (from == to) return from_seconds(bytes / std::min(hosts_[from].copy_bandwidth, hosts_[from].node_bandwidth));
-      return hosts_[from].nic_latency + from_seconds(bytes / std::min(hosts_[from].nic_bandwidth, hosts_[to].nic_bandwidth));
+      return hosts_[from].nic_latency +
+             from_seconds(bytes / std::min(hosts_[from].nic_bandwidth, hosts_[to].nic_bandwidth));
     }
   }
   return {0};
@@ -77,9 +89,8 @@ Duration StepDriver::nominal(const Effect& e) const {
 
 void StepDriver::push(Time at, const Completion& completion) {
   heap_.push_back({at, order_++, completion});
-  std::push_heap(heap_.begin(), heap_.end(), [](const Event& a, const Event& b) {
-    return a.at != b.at ? a.at > b.at : a.order > b.order;
-  });
+  std::push_heap(heap_.begin(), heap_.end(),
+                 [](const Event& a, const Event& b) { return a.at != b.at ? a.at > b.at : a.order > b.order; });
 }
 
 void StepDriver::take(Effects& effects) {
@@ -92,8 +103,11 @@ void StepDriver::take(Effects& effects) {
     Duration takes = nominal(e);
     if (draw(Fault::delay)) takes = {takes.ns * static_cast<std::int64_t>(1 + random_.below(100))};
     if (draw(Fault::stall)) takes = takes + milliseconds(static_cast<std::int64_t>(1'000 + random_.below(19'000)));
-    if (draw(Fault::reorder)) takes = {static_cast<std::int64_t>(random_.below(static_cast<std::uint64_t>(takes.ns) * 4 + 1))};
-    const auto cut_short = [&] { c.bytes = {static_cast<std::int64_t>(random_.below(static_cast<std::uint64_t>(e.bytes.value)))}; };
+    if (draw(Fault::reorder))
+      takes = {static_cast<std::int64_t>(random_.below(static_cast<std::uint64_t>(takes.ns) * 4 + 1))};
+    const auto cut_short = [&] {
+      c.bytes = {static_cast<std::int64_t>(random_.below(static_cast<std::uint64_t>(e.bytes.value)))};
+    };
     switch (e.kind) {
       case EffectKind::rpc_request:
         if (draw(Fault::request_lost)) {
@@ -136,9 +150,8 @@ void StepDriver::take(Effects& effects) {
 
 bool StepDriver::next(Completion& completion) {
   if (heap_.empty()) return false;
-  std::pop_heap(heap_.begin(), heap_.end(), [](const Event& a, const Event& b) {
-    return a.at != b.at ? a.at > b.at : a.order > b.order;
-  });
+  std::pop_heap(heap_.begin(), heap_.end(),
+                [](const Event& a, const Event& b) { return a.at != b.at ? a.at > b.at : a.order > b.order; });
   now_ = heap_.back().at;
   completion = heap_.back().completion;
   heap_.pop_back();

@@ -19,17 +19,17 @@
 namespace kvlift::step {
 
 enum class Fault : std::uint8_t {
-  request_lost,   ///< the call never reached the callee; the caller times out
-  reply_lost,     ///< the callee's handler ran; the caller times out
-  duplicate,      ///< the request is delivered twice
-  delay,          ///< anything takes up to 100 times longer
-  stall,          ///< anything takes 1 to 20 s longer: beyond leases and staging
-  reorder,        ///< an effect completes at a time drawn anew, so later ones overtake it
-  short_read,     ///< the SSD delivers fewer bytes, also none
-  read_error,     ///< FILE_READ_FAIL
-  write_error,    ///< FILE_WRITE_FAIL, also short
-  transfer_error, ///< TRANSFER_FAIL, also short
-  completed_twice,///< the same completion is handed in again
+  request_lost,     ///< the call never reached the callee; the caller times out
+  reply_lost,       ///< the callee's handler ran; the caller times out
+  duplicate,        ///< the request is delivered twice
+  delay,            ///< anything takes up to 100 times longer
+  stall,            ///< anything takes 1 to 20 s longer: beyond leases and staging
+  reorder,          ///< an effect completes at a time drawn anew, so later ones overtake it
+  short_read,       ///< the SSD delivers fewer bytes, also none
+  read_error,       ///< FILE_READ_FAIL
+  write_error,      ///< FILE_WRITE_FAIL, also short
+  transfer_error,   ///< TRANSFER_FAIL, also short
+  completed_twice,  ///< the same completion is handed in again
 };
 inline constexpr std::size_t kFaultKinds = 11;
 std::string_view to_string(Fault fault);
@@ -67,8 +67,8 @@ class StepDriver {
   void push(Time at, const Completion& completion);
 
   PlatformSettings platform_;
-  std::vector<std::uint32_t> host_of_;   ///< by node
-  std::vector<HostSettings> hosts_;      ///< by host
+  std::vector<std::uint32_t> host_of_;  ///< by node
+  std::vector<HostSettings> hosts_;     ///< by host
   Random random_;
   FaultRates rates_;
   std::vector<Event> heap_;

@@ -52,7 +52,8 @@ int main(int argc, char** argv) {
   const std::uint64_t seeds = argument(argc, argv, "--seeds", 1000);
   const std::uint64_t events = argument(argc, argv, "--events", 1000);
   const std::uint64_t first = argument(argc, argv, "--first", 1);
-  const std::uint64_t jobs = std::max<std::uint64_t>(1, argument(argc, argv, "--jobs", std::thread::hardware_concurrency()));
+  const std::uint64_t jobs =
+      std::max<std::uint64_t>(1, argument(argc, argv, "--jobs", std::thread::hardware_concurrency()));
   const auto began = std::chrono::steady_clock::now();
   std::atomic<std::uint64_t> next{first};
   std::atomic<bool> stop{false};
@@ -85,8 +86,10 @@ int main(int argc, char** argv) {
     std::printf("  %-24.*s %llu\n", static_cast<int>(name.size()), name.data(), static_cast<unsigned long long>(count));
     if (count == 0) ++missing;
   };
-  for (std::size_t i = 0; i < t.faults.size(); ++i) line(kvlift::step::to_string(static_cast<kvlift::step::Fault>(i)), t.faults[i]);
-  const char* const process_faults[] = {"node_crash", "node_restart", "master_restart_snapshot", "master_restart_empty"};
+  for (std::size_t i = 0; i < t.faults.size(); ++i)
+    line(kvlift::step::to_string(static_cast<kvlift::step::Fault>(i)), t.faults[i]);
+  const char* const process_faults[] = {"node_crash", "node_restart", "master_restart_snapshot",
+                                        "master_restart_empty"};
   for (std::size_t i = 0; i < t.process_faults.size(); ++i) line(process_faults[i], t.process_faults[i]);
   line("promotions_completed", t.promotions_completed);
   line("promotions_failed", t.promotions_failed);
