@@ -41,10 +41,10 @@ std::optional<double> parse_byte_size(std::string_view text) {
 std::string byte_size_text(double bytes) {
   constexpr std::array<Suffix, 4> binary{{{"TiB", 0x1p40}, {"GiB", 0x1p30}, {"MiB", 0x1p20}, {"KiB", 0x1p10}}};
   for (const Suffix& unit : binary) {
-    // Exact to a quarter: 1.25 GiB, 256 MiB.
-    if (bytes >= unit.bytes && std::fmod(bytes * 4, unit.bytes) == 0) {
-      return number_text(bytes / unit.bytes) + " " + std::string(unit.name);
-    }
+    if (bytes < unit.bytes) continue;
+    // Exact to a quarter of the largest unit: 1.25 GiB, 256 MiB.
+    if (std::fmod(bytes * 4, unit.bytes) == 0) return number_text(bytes / unit.bytes) + " " + std::string(unit.name);
+    break;
   }
   constexpr std::array<Suffix, 4> decimal{{{"TB", 1e12}, {"GB", 1e9}, {"MB", 1e6}, {"KB", 1e3}}};
   for (const Suffix& unit : decimal) {

@@ -34,14 +34,15 @@ const std::map<std::string, std::vector<std::string>>& children() {
 }
 
 const std::vector<std::string>& top_fields() {
-  static const std::vector<std::string> names{"name",   "description", "based_on", "cluster", "store",   "policy",
-                                              "engine", "workload",    "seeds",    "arms",    "baseline", "measured",
-                                              "sources"};
+  static const std::vector<std::string> names{"name",     "description", "based_on", "cluster", "store",
+                                              "policy",   "engine",      "workload", "seeds",   "arms",
+                                              "baseline", "measured",    "sources"};
   return names;
 }
 
 const std::vector<std::string>& measured_fields() {
-  static const std::vector<std::string> names{"ttft_mean_ms", "ttft_p50_ms", "ttft_p90_ms", "ttft_p99_ms", "duration_s"};
+  static const std::vector<std::string> names{"ttft_mean_ms", "ttft_p50_ms", "ttft_p90_ms", "ttft_p99_ms",
+                                              "duration_s"};
   return names;
 }
 
@@ -85,7 +86,8 @@ class Checker {
   [[noreturn]] void unknown(const std::string& above, const std::string& name,
                             const std::vector<std::string>& known) const {
     std::vector<std::string> names;
-    for (const std::string& word : known) names.push_back(word.ends_with("[]") ? word.substr(0, word.size() - 2) : word);
+    for (const std::string& word : known)
+      names.push_back(word.ends_with("[]") ? word.substr(0, word.size() - 2) : word);
     fail(joined(above, name), "unknown" + did_you_mean(name, names));
   }
   void text(const Json& value, const std::string& path) const {
@@ -154,7 +156,8 @@ class Checker {
       for (const auto& [name, figure] : figures.items()) {
         const auto& known = measured_fields();
         if (std::find(known.begin(), known.end(), name) == known.end()) unknown(arm_path, name, known);
-        if (!figure.is_number() || !(figure.get<double>() > 0)) fail(joined(arm_path, name), "must be a number above 0");
+        if (!figure.is_number() || !(figure.get<double>() > 0))
+          fail(joined(arm_path, name), "must be a number above 0");
       }
     }
   }
@@ -255,7 +258,8 @@ const Json* node_at(const Json& tree, std::string_view path) {
 
 void set_path(Json& scenario, const std::string& path, Json value) {
   const std::vector<Step> steps = steps_of(path);
-  if (steps.empty()) throw UserError("--set: \"" + path + "\" is not a path such as engine.ranks or cluster.hosts[0].nodes");
+  if (steps.empty())
+    throw UserError("--set: \"" + path + "\" is not a path such as engine.ranks or cluster.hosts[0].nodes");
   const bool in_arm = steps.size() > 2 && steps[0].name == "arms";
   Json overlay = std::move(value);
   for (std::size_t i = steps.size(); i-- > 0;) {
@@ -300,7 +304,8 @@ Settings settings_of(const Json& tree) {
       if (brackets != std::string::npos) path.insert(brackets + 1, std::to_string(i));
       const Json* value = node_at(tree, path);
       if (value == nullptr) continue;
-      if (const auto wrong = assign(parameter, *value, parameter.slot(settings, i))) throw UserError(path + ": " + *wrong);
+      if (const auto wrong = assign(parameter, *value, parameter.slot(settings, i)))
+        throw UserError(path + ": " + *wrong);
     }
   }
   return settings;

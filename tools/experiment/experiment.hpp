@@ -22,7 +22,7 @@ struct ExperimentOptions {
 struct ExperimentResult {
   std::string driver;
   std::vector<std::uint64_t> seeds;
-  std::vector<const Arm*> arms;             ///< of the scenario, which must live as long
+  std::vector<const Arm*> arms;              ///< of the scenario, which must live as long
   std::vector<std::vector<RunResult>> runs;  ///< [arm][seed]
 };
 

@@ -44,7 +44,8 @@ std::string source_of(const Scenario& scenario, std::string path) {
   }
 }
 
-Explanation explained(const Scenario& scenario, const Arm& arm, const Parameter& parameter, std::string path, Slot slot) {
+Explanation explained(const Scenario& scenario, const Arm& arm, const Parameter& parameter, std::string path,
+                      Slot slot) {
   Explanation out;
   out.parameter = &parameter;
   out.value = value_of(parameter, slot);

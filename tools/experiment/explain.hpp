@@ -14,8 +14,8 @@ struct Explanation {
   std::string path;
   const Parameter* parameter = nullptr;
   Json value;
-  std::string origin;     ///< "default", "preset NAME", a file's name, "arm NAME" or "--set"
-  std::string source;     ///< what the scenario says, or the default's source; empty when nobody says
+  std::string origin;  ///< "default", "preset NAME", a file's name, "arm NAME" or "--set"
+  std::string source;  ///< what the scenario says, or the default's source; empty when nobody says
   bool assumed() const { return source.starts_with("assumed"); }
   bool is_default() const { return origin == "default" || origin.starts_with("preset "); }
 };

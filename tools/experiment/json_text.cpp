@@ -40,7 +40,8 @@ class TreeBuilder final : public nlohmann::json_sax<Json> {
   }
 
   bool parse_error(std::size_t position, const std::string&, const Json::exception& error) override {
-    const auto end = text_.begin() + static_cast<std::ptrdiff_t>(std::min(position > 0 ? position - 1 : 0, text_.size()));
+    const auto end =
+        text_.begin() + static_cast<std::ptrdiff_t>(std::min(position > 0 ? position - 1 : 0, text_.size()));
     const auto line = 1 + std::count(text_.begin(), end, '\n');
     const auto line_start = std::find(std::make_reverse_iterator(end), text_.rend(), '\n').base();
     std::string reason = error.what();

@@ -20,7 +20,8 @@ std::string fixed_text(double number, int decimals) {
   if (!std::isfinite(number)) return "-";
   std::array<char, 400> buffer{};
   const double value = rounded(number, decimals);
-  const auto result = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value, std::chars_format::fixed, decimals);
+  const auto result =
+      std::to_chars(buffer.data(), buffer.data() + buffer.size(), value, std::chars_format::fixed, decimals);
   return {buffer.data(), result.ptr};
 }
 

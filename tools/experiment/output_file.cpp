@@ -28,7 +28,8 @@ void OutputFile::commit() {
   stream_.close();
   std::error_code error;
   if (stream_) std::filesystem::rename(temporary_, path_, error);
-  if (!stream_ || error) throw UserError(path_.string() + ": cannot be written: " + (error ? error.message() : std::strerror(errno)));
+  if (!stream_ || error)
+    throw UserError(path_.string() + ": cannot be written: " + (error ? error.message() : std::strerror(errno)));
   temporary_.clear();
 }
 

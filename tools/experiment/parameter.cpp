@@ -219,7 +219,8 @@ std::string allowed(const Parameter& parameter) {
                      : kind == "integer"     ? "an integer"
                                              : "a number";
   const bool sized = kind == "size" || kind == "list of sizes";
-  if (!sized && !parameter.unit.empty() && parameter.unit != "ratio" && parameter.unit != "bytes/s") text += " of " + parameter.unit;
+  if (!sized && !parameter.unit.empty() && parameter.unit != "ratio" && parameter.unit != "bytes/s")
+    text += " of " + parameter.unit;
   if (parameter.max < 9.0e15) {
     const char* from = parameter.min_excluded ? " above " : " from ";
     return text + from + number_text(parameter.min) + (parameter.min_excluded ? " and at most " : " to ") +

@@ -24,13 +24,13 @@ using Slot = std::variant<bool*, std::int64_t*, double*, Duration*, Bytes*, Toke
 
 struct Parameter {
   std::string path;
-  std::string unit;                  ///< "ms", "bytes/s", "tokens", ...; empty for choices, texts and switches
-  double scale = 1;                  ///< durations: nanoseconds in one unit
-  double min = 0, max = 0;           ///< in `unit`, both allowed unless min_excluded
+  std::string unit;         ///< "ms", "bytes/s", "tokens", ...; empty for choices, texts and switches
+  double scale = 1;         ///< durations: nanoseconds in one unit
+  double min = 0, max = 0;  ///< in `unit`, both allowed unless min_excluded
   bool min_excluded = false;
   std::vector<std::string> choices;  ///< in the order of the enumerators
   std::string doc;
-  std::string source;                ///< of the default; starts with "assumed" where nobody measured it
+  std::string source;  ///< of the default; starts with "assumed" where nobody measured it
   Slot (*slot)(Settings&, std::size_t index) = nullptr;
 };
 

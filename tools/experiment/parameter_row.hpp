@@ -9,10 +9,10 @@
 #include "tools/experiment/parameter.hpp"
 
 /// The field `member` of Settings `s`; `i` is the index of the array in the path.
-#define KVLIFT_FIELD(member) [](Settings & s, std::size_t i) -> Slot { return (void)i, &s.member; }
+#define KVLIFT_FIELD(member) [](Settings& s, std::size_t i) -> Slot { return (void)i, &s.member; }
 /// The same for an enum.
 #define KVLIFT_CHOICE(member) \
-  [](Settings & s, std::size_t i) -> Slot { return (void)i, reinterpret_cast<std::uint8_t*>(&s.member); }
+  [](Settings& s, std::size_t i) -> Slot { return (void)i, reinterpret_cast<std::uint8_t*>(&s.member); }
 
 namespace kvlift::experiment::row {
 

@@ -20,8 +20,9 @@ void add_cluster_parameters(std::vector<Parameter>& out) {
                    "bytes/s", KVLIFT_FIELD(platform.hosts[i].ssd.read_bandwidth)),
           positive({"cluster.hosts[].ssd.write_bandwidth_bytes_per_s", "the device, all writes together", assumed},
                    "bytes/s", KVLIFT_FIELD(platform.hosts[i].ssd.write_bandwidth)),
-          positive({"cluster.hosts[].ssd.mixed_bandwidth_bytes_per_s", "the device, reads and writes together", assumed},
-                   "bytes/s", KVLIFT_FIELD(platform.hosts[i].ssd.mixed_bandwidth)),
+          positive(
+              {"cluster.hosts[].ssd.mixed_bandwidth_bytes_per_s", "the device, reads and writes together", assumed},
+              "bytes/s", KVLIFT_FIELD(platform.hosts[i].ssd.mixed_bandwidth)),
           positive({"cluster.hosts[].ssd.stream_bandwidth_bytes_per_s", "what one stream of requests reaches alone",
                     assumed},
                    "bytes/s", KVLIFT_FIELD(platform.hosts[i].ssd.stream_bandwidth)),

@@ -31,8 +31,9 @@ void add_policy_parameters(std::vector<Parameter>& out) {
                  {"shared_pool", "reserved_partition", "transit_buffer"}),
           choice({"policy.probe_lease", "which hits of a probe are leased", preset}, KVLIFT_CHOICE(policy.probe_lease),
                  {"every_hit", "none", "last_hit_only", "longest_prefix"}),
-          choice({"policy.get_wait", "whether a get waits for promotions under way", preset},
-                 KVLIFT_CHOICE(policy.get_wait), {"off", "batch_deadline", "per_key"}),
+          choice(
+              {"policy.get_wait", "whether a get waits for promotions under way; off turns get_kick off too", preset},
+              KVLIFT_CHOICE(policy.get_wait), {"off", "batch_deadline", "per_key"}),
           toggle({"policy.get_kick", "a get that heads for the SSD tries one promotion of its keys", preset},
                  KVLIFT_FIELD(policy.get_kick)),
           toggle({"policy.retry_candidates", "the master retries promotions that it refused for the moment", preset},

@@ -7,11 +7,12 @@ using namespace row;
 
 void add_workload_parameters(std::vector<Parameter>& out) {
   const char* none = "to be given";
-  Parameter sizes = positive({"workload.block_bytes",
-                              "closed loop: sizes of a prompt's blocks, repeated in turn; empty: engine.bytes_per_token "
-                              "x engine.block_tokens",
-                              "engine.bytes_per_token"},
-                             "bytes", KVLIFT_FIELD(workload.block_bytes));
+  Parameter sizes =
+      positive({"workload.block_bytes",
+                "closed loop: sizes of a prompt's blocks, repeated in turn; empty: engine.bytes_per_token "
+                "x engine.block_tokens",
+                "engine.bytes_per_token"},
+               "bytes", KVLIFT_FIELD(workload.block_bytes));
   out.insert(
       out.end(),
       {
@@ -38,9 +39,10 @@ void add_workload_parameters(std::vector<Parameter>& out) {
                    "", KVLIFT_FIELD(trace.path)),
           number({"workload.trace.block_tokens", "tokens that one hash id stands for; never guessed", none}, "tokens",
                  KVLIFT_FIELD(trace.block_tokens), 0, 1e9),
-          choice({"workload.trace.spread", "arrivals that share a stamp: together (none), or evenly until the next tick",
-                  "assumed: a tick hides arrivals that were apart"},
-                 KVLIFT_CHOICE(trace.spread), {"none", "even"}),
+          choice(
+              {"workload.trace.spread", "arrivals that share a stamp: together (none), or evenly until the next tick",
+               "assumed: a tick hides arrivals that were apart"},
+              KVLIFT_CHOICE(trace.spread), {"none", "even"}),
           number({"workload.trace.requests_max", "stop after so many requests; 0: all", "all"}, "requests",
                  KVLIFT_FIELD(trace.requests_max), 0),
       });

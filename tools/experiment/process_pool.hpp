@@ -21,8 +21,8 @@ class RunError : public std::runtime_error {
 
 struct ProcessPool {
   std::size_t jobs = 1;
-  std::function<std::string(std::size_t)> name;  ///< of task i, for messages
-  std::function<std::string(std::size_t)> work;  ///< in the child: the answer of task i
+  std::function<std::string(std::size_t)> name;                            ///< of task i, for messages
+  std::function<std::string(std::size_t)> work;                            ///< in the child: the answer of task i
   std::function<void(std::size_t done)> on_progress = [](std::size_t) {};  ///< every 100 ms or so
 };
 

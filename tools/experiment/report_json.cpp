@@ -34,7 +34,7 @@ void put_group(Json& object, const std::string& name, const NamedFigures& figure
 
 Json arm_json(const ArmSummary& arm) {
   Json out = Json::object();
-  put(out, "requests", arm.requests);
+  out["requests"] = number(arm.requests.value);
   for (const auto& [name, figure] : arm.figures) put(out, name, figure);
   put_group(out, "ttft_breakdown_ms", arm.breakdown_ms);
   put_group(out, "tokens", arm.tokens);
@@ -69,8 +69,11 @@ Json phase_json(const PhaseSummary& phase, const std::string& baseline) {
 }  // namespace
 
 Json report_json(const Summary& summary) {
-  Json out{{"scenario", summary.scenario}, {"version", version_text()}, {"driver", summary.driver},
-           {"seeds", summary.seeds},       {"baseline", summary.baseline}};
+  Json out{{"scenario", summary.scenario},
+           {"version", version_text()},
+           {"driver", summary.driver},
+           {"seeds", summary.seeds},
+           {"baseline", summary.baseline}};
   out["phases"] = Json::object();
   for (const PhaseSummary& phase : summary.phases) out["phases"][phase.name] = phase_json(phase, summary.baseline);
   return out;

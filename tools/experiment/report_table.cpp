@@ -31,14 +31,18 @@ std::string signed_text(double value, int decimals, const std::string& unit) {
   return (rounded(value, decimals) > 0 ? "+" : "") + fixed_text(value, decimals) + unit;
 }
 
+std::string lined_up(const TextTable& table) { return table.text("  ", 30, 9); }
+
 class PhaseTable {
  public:
   PhaseTable(const Summary& summary, const PhaseSummary& phase, const Measured& measured)
       : summary_(summary), phase_(phase), measured_(measured) {}
 
   std::string text() const {
-    std::string out = "\nphase " + phase_.name + ": " + fixed_text(phase_.arms.front().requests.value, 0) + " requests\n";
-    out += ttft() + decreases() + group("TTFT split, mean ms", &ArmSummary::breakdown_ms) + tokens() + state() + counters();
+    std::string out =
+        "\nphase " + phase_.name + ": " + fixed_text(phase_.arms.front().requests.value, 0) + " requests\n";
+    out += ttft() + decreases() + group("TTFT split, mean ms", &ArmSummary::breakdown_ms) + tokens() + state() +
+           counters();
     for (const std::string& note : phase_.notes) out += "  note: " + note + "\n";
     return out;
   }
@@ -80,7 +84,7 @@ class PhaseTable {
     if (find_figure(phase_.arms.front().figures, "goodput_requests_per_s") != nullptr) {
       add("goodput, requests/s", "goodput_requests_per_s", 3);
     }
-    return table.text();
+    return lined_up(table);
   }
 
   bool has_measured(const ArmSummary& arm) const {
@@ -109,7 +113,8 @@ class PhaseTable {
     TextTable table(head);
     for (const Statistic& statistic : kTtft) {
       const Figure* decrease = find_figure(arm.decrease, statistic.decrease);
-      std::vector<std::string> row{statistic.label, decrease == nullptr ? "-" : with_interval(*decrease, 1, 100) + " %"};
+      std::vector<std::string> row{statistic.label,
+                                   decrease == nullptr ? "-" : with_interval(*decrease, 1, 100) + " %"};
       const auto before = measured(baseline, statistic.figure);
       const auto after = measured(arm, statistic.figure);
       if (real && before && after && decrease != nullptr) {
@@ -119,7 +124,7 @@ class PhaseTable {
       }
       table.add(std::move(row));
     }
-    return table.text();
+    return lined_up(table);
   }
 
   std::string not_exercised_text(const ArmSummary& arm) const {
@@ -138,7 +143,7 @@ class PhaseTable {
       for (const ArmSummary& arm : phase_.arms) row.push_back(with_interval(*find_figure(arm.*part, name), 1));
       table.add(std::move(row));
     }
-    return table.text();
+    return lined_up(table);
   }
 
   std::string tokens() const {
@@ -152,7 +157,7 @@ class PhaseTable {
       }
       table.add(std::move(row));
     }
-    return table.text();
+    return lined_up(table);
   }
 
   std::string state() const {
@@ -162,7 +167,7 @@ class PhaseTable {
       for (const ArmSummary& arm : phase_.arms) row.push_back(percent(find_figure(arm.dram, name)->value));
       table.add(std::move(row));
     }
-    return table.text();
+    return lined_up(table);
   }
 
   std::string counters() const {
@@ -182,7 +187,7 @@ class PhaseTable {
       }
       table.add(std::move(row));
     }
-    return table.empty() ? "" : table.text();
+    return table.empty() ? "" : lined_up(table);
   }
 
   const Summary& summary_;

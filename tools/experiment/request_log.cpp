@@ -113,7 +113,8 @@ void write_timeline(std::ostream& out, const ExperimentResult& result) {
       for (const RequestRecord& request : phase.requests) by_arrival.push_back(&request);
       std::stable_sort(by_arrival.begin(), by_arrival.end(), [](auto* a, auto* b) { return a->arrival < b->arrival; });
       for (const RequestRecord* request : by_arrival) {
-        const auto free = std::find_if(lane_free.begin(), lane_free.end(), [&](Time t) { return t <= request->arrival; });
+        const auto free =
+            std::find_if(lane_free.begin(), lane_free.end(), [&](Time t) { return t <= request->arrival; });
         const auto lane = static_cast<std::size_t>(free - lane_free.begin());
         if (free == lane_free.end()) lane_free.emplace_back();
         lane_free[lane] = request->finish;

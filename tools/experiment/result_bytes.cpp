@@ -72,7 +72,8 @@ std::string to_bytes(const RunResult& result) {
       out.value(count);
     }
     out.value(phase.requests.size());
-    out.bytes.append(reinterpret_cast<const char*>(phase.requests.data()), phase.requests.size() * sizeof(RequestRecord));
+    out.bytes.append(reinterpret_cast<const char*>(phase.requests.data()),
+                     phase.requests.size() * sizeof(RequestRecord));
   }
   return std::move(out.bytes);
 }

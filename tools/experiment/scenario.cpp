@@ -40,7 +40,8 @@ std::vector<std::pair<std::string, Json>> layers_of(Json document, std::string f
     const std::string base_name = base == document.end() ? "" : base->get<std::string>();
     layers.insert(layers.begin(), {file, std::move(document)});
     if (base_name.empty()) return layers;
-    if (layers.size() > kBasesMax) throw UserError(file + ": based_on: more than " + std::to_string(kBasesMax) + " deep, or in a circle");
+    if (layers.size() > kBasesMax)
+      throw UserError(file + ": based_on: more than " + std::to_string(kBasesMax) + " deep, or in a circle");
     fs::path beside = fs::path(file).parent_path() / base_name;
     if (beside.extension() != ".json") beside += ".json";
     std::error_code ignored;
@@ -110,7 +111,8 @@ void check_measured(const Scenario& scenario) {
     }
     for (const auto& [arm, figures] : by_arm) {
       if (std::find(arms.begin(), arms.end(), arm) == arms.end()) {
-        throw UserError(scenario.file + ": measured.phases." + phase + "." + arm + ": no such arm" + did_you_mean(arm, arms));
+        throw UserError(scenario.file + ": measured.phases." + phase + "." + arm + ": no such arm" +
+                        did_you_mean(arm, arms));
       }
     }
   }
@@ -145,7 +147,8 @@ void add_arms(Scenario& scenario) {
 
 }  // namespace
 
-std::optional<double> Measured::find(const std::string& phase, const std::string& arm, const std::string& figure) const {
+std::optional<double> Measured::find(const std::string& phase, const std::string& arm,
+                                     const std::string& figure) const {
   const auto by_arm = figures.find(phase);
   if (by_arm == figures.end()) return std::nullopt;
   const auto by_figure = by_arm->second.find(arm);

@@ -38,10 +38,10 @@ SetOption parse_set_option(const std::string& text);
 struct Scenario {
   std::string name;
   std::string description;
-  std::string file;                                  ///< as the user named it or as it was found
-  std::int64_t seeds = 1;                            ///< runs of each arm, seeds 1 to `seeds`
-  std::string baseline;                              ///< arm that the others are compared with; the first by default
-  std::vector<Arm> arms;                             ///< in the order of the file; "base" alone when it names none
+  std::string file;        ///< as the user named it or as it was found
+  std::int64_t seeds = 1;  ///< runs of each arm, seeds 1 to `seeds`
+  std::string baseline;    ///< arm that the others are compared with; the first by default
+  std::vector<Arm> arms;   ///< in the order of the file; "base" alone when it names none
   Measured measured;
   std::map<std::string, std::string> sources;        ///< path -> where its value comes from
   Json tree;                                         ///< all files and options merged, arms still apart

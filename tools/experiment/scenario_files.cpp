@@ -17,7 +17,8 @@ namespace fs = std::filesystem;
 /// Folders to search, in order.
 std::vector<fs::path> config_folders() {
   std::vector<fs::path> folders;
-  if (const char* named = std::getenv("KVLIFT_CONFIGS"); named != nullptr && *named != '\0') folders.emplace_back(named);
+  if (const char* named = std::getenv("KVLIFT_CONFIGS"); named != nullptr && *named != '\0')
+    folders.emplace_back(named);
   // An installed program has them in ../share/kvlift/configs, one in a build tree somewhere above itself.
   std::error_code error;
   const fs::path program = fs::read_symlink("/proc/self/exe", error);

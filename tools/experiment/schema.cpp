@@ -19,8 +19,9 @@ constexpr std::array<std::pair<const char*, const char*>, 8> kTopFields{{
     {"seeds", "runs of each arm, with seeds 1 to N; 1 by default"},
     {"arms", "{NAME: overrides of cluster, store, policy, engine, workload}, in the order shown"},
     {"baseline", "the arm that the others are compared with; the first by default"},
-    {"measured", "{\"source\": text, \"phases\": {PHASE: {ARM: {ttft_mean_ms, ttft_p50_ms, ttft_p90_ms, ttft_p99_ms, "
-                 "duration_s}}}}: figures of a real run, shown beside the simulated; replaces those of based_on"},
+    {"measured",
+     "{\"source\": text, \"phases\": {PHASE: {ARM: {ttft_mean_ms, ttft_p50_ms, ttft_p90_ms, ttft_p99_ms, "
+     "duration_s}}}}: figures of a real run, shown beside the simulated; replaces those of based_on"},
     {"sources", "{PATH: text}: where the value at a path, or below it, comes from; \"assumed: ...\" marks a guess"},
 }};
 
@@ -72,8 +73,8 @@ Json parameter_schema(const Parameter& parameter) {
     if (parameter.max < 9.0e15) out["maximum"] = parameter.max;
   }
   out["default"] = default_of(parameter);
-  out["description"] = parameter.doc + (parameter.unit.empty() ? "" : " [" + parameter.unit + "]") +
-                       "; default: " + parameter.source;
+  out["description"] =
+      parameter.doc + (parameter.unit.empty() ? "" : " [" + parameter.unit + "]") + "; default: " + parameter.source;
   return out;
 }
 

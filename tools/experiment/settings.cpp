@@ -29,7 +29,8 @@ Bytes largest_object(const Settings& settings) {
 Bytes prompt_bytes(const Settings& settings) {
   const EngineSettings& engine = settings.engine;
   const std::vector<Bytes>& sizes = settings.workload.block_bytes;
-  const std::int64_t blocks = settings.workload.prompt_tokens.value / std::max<std::int64_t>(1, engine.block_tokens.value);
+  const std::int64_t blocks =
+      settings.workload.prompt_tokens.value / std::max<std::int64_t>(1, engine.block_tokens.value);
   Bytes total;
   for (std::int64_t i = 0; i < blocks; ++i) {
     total += sizes.empty() ? engine.bytes_per_token * engine.block_tokens.value

@@ -19,7 +19,7 @@ struct TraceSettings {
     none,  ///< they arrive together
     even,  ///< they are set apart evenly until the next tick
   };
-  std::string path;          ///< Mooncake JSONL, plain or gzip; empty: the workload is closed loop
+  std::string path;           ///< Mooncake JSONL, plain or gzip; empty: the workload is closed loop
   Tokens block_tokens = {0};  ///< tokens that one hash id stands for; 0: not said, which is an error with a trace
   Spread spread = Spread::even;
   std::int64_t requests_max = 0;  ///< stop after so many; 0: all

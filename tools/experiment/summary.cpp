@@ -130,9 +130,11 @@ ArmSummary summarise_arm(const Arm& arm, const std::vector<RunResult>& runs, std
   out.tokens = over_seeds(numbers, &PhaseNumbers::tokens);
   out.dram = over_seeds(numbers, &PhaseNumbers::dram);
   out.counters = over_seeds(numbers, &PhaseNumbers::counters);
-  out.can_promote = arm.settings.policy.trigger != Policy::Trigger::none;
+  // Either switch brings promotion on hit.
+  out.can_promote = arm.settings.policy.trigger != Policy::Trigger::none || arm.settings.store.master.promotion_on_hit;
   for (const RunResult& run : runs) {
-    out.seeds_exercised += out.can_promote && !not_exercised(arm.settings.policy, run.phases[phase]) ? 1 : 0;
+    const bool committed = count_of(run.phases[phase].counters, "promotion_committed") > 0;
+    out.seeds_exercised += out.can_promote && committed ? 1 : 0;
   }
   if (out.exercised()) return out;
   for (const std::string& name : refusal_counters()) {
@@ -170,13 +172,16 @@ const Figure* find_figure(const NamedFigures& figures, const std::string& name) 
 
 const std::vector<std::string>& refusal_counters() {
   static const std::vector<std::string> names{
-      "keys_deduplicated",   "cooldown_yields",    "triggers_refused_queue_full", "kicks_in_cooldown",
-      "delegations_failed",  "delegations_in_cooldown", "keys_already_resident", "keys_query_failed",
-      "keys_not_in_index",   "prefetch_unavailable", "prefetch_not_found",       "prefetch_put_running",
-      "prefetch_already",    "prefetch_no_source", "prefetch_not_holder",        "prefetch_cap",
-      "on_hit_frequency",    "on_hit_watermark",   "on_hit_not_found",           "on_hit_in_flight",
-      "on_hit_memory_present", "on_hit_no_source", "on_hit_cap",                 "on_hit_given_up",
-      "promotion_no_handle", "promotion_failed",   "promotion_expired",          "promotion_cancelled"};
+      "keys_deduplicated",     "cooldown_yields",    "triggers_refused_queue_full",
+      "kicks_in_cooldown",     "delegations_failed", "delegations_in_cooldown",
+      "keys_already_resident", "keys_query_failed",  "keys_not_in_index",
+      "prefetch_unavailable",  "prefetch_not_found", "prefetch_put_running",
+      "prefetch_already",      "prefetch_no_source", "prefetch_not_holder",
+      "prefetch_cap",          "on_hit_frequency",   "on_hit_watermark",
+      "on_hit_not_found",      "on_hit_in_flight",   "on_hit_memory_present",
+      "on_hit_no_source",      "on_hit_cap",         "on_hit_given_up",
+      "promotion_no_handle",   "promotion_failed",   "promotion_expired",
+      "promotion_cancelled"};
   return names;
 }
 
@@ -196,7 +201,8 @@ Summary summarise(const Scenario& scenario, const ExperimentResult& result, cons
       if (result.arms[a]->name == scenario.baseline) baseline = a;
     }
     for (std::size_t a = 0; a < result.arms.size() && baseline < result.arms.size(); ++a) {
-      if (a != baseline && phase.arms[a].exercised()) phase.arms[a].decrease = decrease_of(numbers[baseline], numbers[a]);
+      if (a != baseline && phase.arms[a].exercised())
+        phase.arms[a].decrease = decrease_of(numbers[baseline], numbers[a]);
     }
     add_notes(phase, scenario, result.seeds.size());
     summary.phases.push_back(std::move(phase));

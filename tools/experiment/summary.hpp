@@ -24,15 +24,15 @@ const Figure* find_figure(const NamedFigures& figures, const std::string& name);
 struct ArmSummary {
   std::string name;
   Figure requests;
-  NamedFigures figures;           ///< ttft_, e2e_, tpot_ {mean,p50,p90,p99}_ms, duration_s, requests_per_s, ...
-  NamedFigures breakdown_ms;      ///< means over requests; they add up to ttft_mean_ms
-  NamedFigures tokens;            ///< of all prompts, by where their KV came from
-  NamedFigures dram;              ///< shares of DRAM: used_start, used_end, leased_mean
+  NamedFigures figures;       ///< ttft_, e2e_, tpot_ {mean,p50,p90,p99}_ms, duration_s, requests_per_s, ...
+  NamedFigures breakdown_ms;  ///< means over requests; they add up to ttft_mean_ms
+  NamedFigures tokens;        ///< of all prompts, by where their KV came from
+  NamedFigures dram;          ///< shares of DRAM: used_start, used_end, leased_mean
   NamedFigures counters;
-  NamedFigures decrease;          ///< ttft_mean, ttft_p50, ttft_p90, ttft_p99; empty for the baseline
+  NamedFigures decrease;  ///< ttft_mean, ttft_p50, ttft_p90, ttft_p99; empty for the baseline
   bool can_promote = false;
   std::size_t seeds_exercised = 0;  ///< seeds in which a promotion was committed
-  NamedFigures refusals;          ///< why promotions did not happen; when not exercised
+  NamedFigures refusals;            ///< why promotions did not happen; when not exercised
   bool exercised() const { return !can_promote || seeds_exercised > 0; }
 };
 
@@ -49,8 +49,8 @@ struct Summary {
 };
 
 struct SummaryOptions {
-  bool measured_only = true;               ///< else every phase that had requests
-  std::optional<double> slo_ttft_ms;       ///< gives `goodput_requests_per_s`: requests within it, per second
+  bool measured_only = true;          ///< else every phase that had requests
+  std::optional<double> slo_ttft_ms;  ///< gives `goodput_requests_per_s`: requests within it, per second
 };
 
 Summary summarise(const Scenario& scenario, const ExperimentResult& result, const SummaryOptions& options);

@@ -27,7 +27,8 @@ TextTable rows(const Vary& vary, const std::vector<SweepPoint>& points, bool peo
     for (const PhaseSummary& phase : point.summary.phases) {
       std::string baseline_mean;
       for (const ArmSummary& arm : phase.arms) {
-        if (arm.name == point.summary.baseline) baseline_mean = fixed_text(find_figure(arm.figures, "ttft_mean_ms")->value, people ? 1 : 6);
+        if (arm.name == point.summary.baseline)
+          baseline_mean = fixed_text(find_figure(arm.figures, "ttft_mean_ms")->value, people ? 1 : 6);
       }
       for (const ArmSummary& arm : phase.arms) {
         if (arm.name == point.summary.baseline) continue;
@@ -82,7 +83,9 @@ std::string sweep_table(const Vary& vary, const std::vector<SweepPoint>& points)
   return rows(vary, points, true).text("");
 }
 
-std::string sweep_csv(const Vary& vary, const std::vector<SweepPoint>& points) { return rows(vary, points, false).csv(); }
+std::string sweep_csv(const Vary& vary, const std::vector<SweepPoint>& points) {
+  return rows(vary, points, false).csv();
+}
 
 Json sweep_json(const Vary& vary, const std::vector<SweepPoint>& points) {
   Json out{{"vary", vary.path}, {"points", Json::array()}};

@@ -19,10 +19,10 @@ std::string escaped(const std::string& cell, char special, const std::string& in
 
 }  // namespace
 
-std::string TextTable::text(const std::string& indent) const {
-  std::vector<std::size_t> widths;
+std::string TextTable::text(const std::string& indent, std::size_t first_width_min, std::size_t width_min) const {
+  std::vector<std::size_t> widths{first_width_min};
   for (const auto& row : rows_) {
-    widths.resize(std::max(widths.size(), row.size()));
+    widths.resize(std::max(widths.size(), row.size()), width_min);
     for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], width_of(row[i]));
   }
   std::string out;

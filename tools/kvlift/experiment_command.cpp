@@ -108,7 +108,9 @@ void ExperimentCommand::add_options(CLI::App& command, std::vector<std::string> 
       ->check(CLI::Range(1, 4096));
   command.add_option("--set", sets, "PATH=VALUE over the scenario, e.g. engine.ranks=4 or arms.B.policy.get_wait=off")
       ->allow_extra_args(false);
-  command.add_option("--format", format, "How to print")->check(CLI::IsMember(std::move(formats)))->capture_default_str();
+  command.add_option("--format", format, "How to print")
+      ->check(CLI::IsMember(std::move(formats)))
+      ->capture_default_str();
   command.add_option("--slo-ttft-ms", slo_ttft_ms, "Also count requests per second whose TTFT is within this")
       ->check(CLI::PositiveNumber);
 }

@@ -29,12 +29,14 @@ std::string one_line(std::string text) {
 void add_everything(CLI::App& program) {
   program.require_subcommand(1);
   program.set_version_flag("--version", "kvlift " + kvlift::experiment::version_text());
-  program.add_flag_callback("--quiet", [] { spdlog::set_level(spdlog::level::err); }, "No progress, no remarks; errors only");
-  program.footer("Examples:\n"
-                 "  kvlift compare a2-c2-clean\n"
-                 "  kvlift replay conversation_trace.jsonl --config conversation-hour\n"
-                 "  kvlift scenario explain rfc4271-a2-c4\n"
-                 "Results go to stdout, logs to stderr. Exit status: 0 done, 1 a run failed, 2 something to put right.");
+  program.add_flag_callback(
+      "--quiet", [] { spdlog::set_level(spdlog::level::err); }, "No progress, no remarks; errors only");
+  program.footer(
+      "Examples:\n"
+      "  kvlift compare a2-c2-clean\n"
+      "  kvlift replay conversation_trace.jsonl --config conversation-hour\n"
+      "  kvlift scenario explain rfc4271-a2-c4\n"
+      "Results go to stdout, logs to stderr. Exit status: 0 done, 1 a run failed, 2 something to put right.");
   kvlift::add_run_command(program);
   kvlift::add_compare_command(program);
   kvlift::add_replay_command(program);

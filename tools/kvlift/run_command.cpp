@@ -19,24 +19,25 @@ struct ScenarioCommand : ExperimentCommand {
 void add_run_command(CLI::App& program) {
   auto options = std::make_shared<ScenarioCommand>();
   CLI::App* command = program.add_subcommand("run", "Run a scenario and print every phase");
-  command->footer("Examples:\n"
-                  "  kvlift run a2-c2-clean --arm A\n"
-                  "  kvlift run my.json --seeds 5 --set store.master.kv_lease_ttl_ms=2000 --out results");
+  command->footer(
+      "Examples:\n"
+      "  kvlift run a2-c2-clean --arm A\n"
+      "  kvlift run my.json --seeds 5 --set store.master.kv_lease_ttl_ms=2000 --out results");
   command->add_option("SCENARIO", options->scenario, "Name of a shipped scenario, or a file")->required();
   command->add_option("--arm", options->arms, "Only this arm; may be given several times")->allow_extra_args(false);
   options->add_options(*command);
   options->add_file_options(*command);
-  command->callback([options] {
-    options->carry_out(ex::load_scenario(options->scenario, options->set_options()), false);
-  });
+  command->callback(
+      [options] { options->carry_out(ex::load_scenario(options->scenario, options->set_options()), false); });
 }
 
 void add_compare_command(CLI::App& program) {
   auto options = std::make_shared<ScenarioCommand>();
   CLI::App* command = program.add_subcommand("compare", "Compare the arms of a scenario in its measured phases");
-  command->footer("Examples:\n"
-                  "  kvlift compare a2-c2-clean\n"
-                  "  kvlift compare rfc4271-a2-c4 --seeds 5 --format json");
+  command->footer(
+      "Examples:\n"
+      "  kvlift compare a2-c2-clean\n"
+      "  kvlift compare rfc4271-a2-c4 --seeds 5 --format json");
   command->add_option("SCENARIO", options->scenario, "Name of a shipped scenario, or a file")->required();
   options->add_options(*command);
   options->add_file_options(*command);
@@ -52,9 +53,10 @@ void add_replay_command(CLI::App& program) {
   auto options = std::make_shared<ScenarioCommand>();
   options->scenario = "conversation-hour";
   CLI::App* command = program.add_subcommand("replay", "Replay a request trace at its arrival times, with every arm");
-  command->footer("Examples:\n"
-                  "  kvlift replay conversation_trace.jsonl\n"
-                  "  kvlift replay trace.jsonl.gz --config my.json --slo-ttft-ms 2000 --format json");
+  command->footer(
+      "Examples:\n"
+      "  kvlift replay conversation_trace.jsonl\n"
+      "  kvlift replay trace.jsonl.gz --config my.json --slo-ttft-ms 2000 --format json");
   command->add_option("TRACE", options->trace, "Mooncake JSONL, plain or gzip")->required();
   command->add_option("--config", options->scenario, "Scenario with an open_loop phase")->capture_default_str();
   command->add_option("--arm", options->arms, "Only this arm; may be given several times")->allow_extra_args(false);

@@ -46,9 +46,10 @@ void add_check(CLI::App& group) {
 void add_explain(CLI::App& group) {
   auto options = std::make_shared<ScenarioOptions>();
   CLI::App* command = group.add_subcommand("explain", "Every parameter with its value, unit and origin");
-  command->footer("Examples:\n"
-                  "  kvlift scenario explain a2-c2-clean --arm B\n"
-                  "  kvlift scenario explain a2-c2-clean --all --format json");
+  command->footer(
+      "Examples:\n"
+      "  kvlift scenario explain a2-c2-clean --arm B\n"
+      "  kvlift scenario explain a2-c2-clean --all --format json");
   command->add_option("SCENARIO", options->scenarios, "Name or file")->required()->expected(1);
   command->add_option("--arm", options->arm, "The arm (default: the baseline)");
   command->add_option("--set", options->sets, "PATH=VALUE over the scenario")->allow_extra_args(false);

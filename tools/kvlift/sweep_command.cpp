@@ -28,7 +28,8 @@ std::vector<ex::SweepPoint> sweep(const SweepCommand& options, const ex::Vary& v
   std::vector<ex::SweepPoint> points;
   for (std::size_t i = 0; i < scenarios.size(); ++i) {
     ex::Summary summary = options.summary_of(scenarios[i], options.phase.empty());
-    if (!options.phase.empty()) std::erase_if(summary.phases, [&](const auto& phase) { return phase.name != options.phase; });
+    if (!options.phase.empty())
+      std::erase_if(summary.phases, [&](const auto& phase) { return phase.name != options.phase; });
     points.push_back({vary.values[i], std::move(summary)});
   }
   return points;
@@ -39,9 +40,10 @@ std::vector<ex::SweepPoint> sweep(const SweepCommand& options, const ex::Vary& v
 void add_sweep_command(CLI::App& program) {
   auto options = std::make_shared<SweepCommand>();
   CLI::App* command = program.add_subcommand("sweep", "The decrease of each arm along one parameter");
-  command->footer("Examples:\n"
-                  "  kvlift sweep rfc4271-a2-c4 --vary workload.phases[3].concurrency=1,2,4,8 --phase r1\n"
-                  "  kvlift sweep a2-c2-clean --vary cluster.hosts[0].segment_bytes=128MiB,256MiB,1GiB --format csv");
+  command->footer(
+      "Examples:\n"
+      "  kvlift sweep rfc4271-a2-c4 --vary workload.phases[3].concurrency=1,2,4,8 --phase r1\n"
+      "  kvlift sweep a2-c2-clean --vary cluster.hosts[0].segment_bytes=128MiB,256MiB,1GiB --format csv");
   command->add_option("SCENARIO", options->scenario, "Name of a shipped scenario, or a file")->required();
   command->add_option("--vary", options->vary, "PATH=VALUE,VALUE,...")->required();
   command->add_option("--phase", options->phase, "Only this phase (default: the measured ones)");

@@ -1,0 +1,126 @@
+#!/usr/bin/env bash
+# The program as its user meets it: exit codes, one-line errors, stdout apart from stderr, files whole or absent.
+set -u
+kvlift=${KVLIFT_BIN:?path of the program}
+source_folder=${KVLIFT_SOURCE:?path of the source tree}
+export KVLIFT_CONFIGS=$source_folder/configs
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+failures=0
+
+fail() {
+  echo "FAILED: $1" >&2
+  failures=$((failures + 1))
+}
+
+# expect EXIT ARGUMENTS...: runs the program; leaves stdout and stderr in files.
+expect() {
+  local code=$1
+  shift
+  "$kvlift" "$@" >out 2>err
+  local got=$?
+  [ "$got" -eq "$code" ] || { fail "kvlift $*: exit $got, not $code: $(head -c 300 err)"; return; }
+}
+
+# refuses PATTERN ARGUMENTS...: exit 2, nothing on stdout, one line on stderr that holds the pattern.
+refuses() {
+  local pattern=$1
+  shift
+  expect 2 "$@"
+  [ ! -s out ] || fail "kvlift $*: stdout is not empty"
+  [ "$(wc -l <err)" -eq 1 ] || fail "kvlift $*: stderr has $(wc -l <err) lines"
+  grep -qF -- "$pattern" err || fail "kvlift $*: no \"$pattern\" in: $(cat err)"
+}
+
+json() { python3 -c "import json,sys; d=json.load(open('out')); sys.exit(0 if ($1) else 1)" || fail "$2: not so: $1"; }
+
+cat >small.json <<'JSON'
+{
+  "cluster": { "hosts": [{ "nodes": 2, "segment_bytes": "4MiB" }] },  // room for a part of the prompts
+  "store": { "master": { "kv_lease_ttl_ms": 100 }, "holder": { "bucket_keys": 1, "heartbeat_period_ms": 100 } },
+  "engine": { "ranks": 2, "block_tokens": 100, "bytes_per_token": 1000 },
+  "workload": {
+    "prompt_tokens": 1000,
+    "phases": [
+      { "name": "fill", "prompts": 8 },
+      { "name": "settle", "kind": "pause", "span_s": 5 },
+      { "name": "r1", "prompts": 8, "concurrency": 2, "measured": true }
+    ]
+  },
+  "arms": { "A": { "policy": "none" }, "B": { "policy": "rfc-4271" } }
+}
+JSON
+
+# Help and version.
+expect 0 --version
+grep -qE '^kvlift [0-9]+\.[0-9]+\.[0-9]+' out || fail "--version says $(cat out)"
+expect 0 --help
+grep -q 'Examples:' out || fail "--help has no examples"
+for command in run compare replay sweep scenario; do
+  expect 0 $command --help
+done
+
+# Results.
+for driver in step sim; do
+  expect 0 compare small.json --driver $driver --format json
+  cp out first
+  json "list(d['phases']) == ['r1'] and d['phases']['r1']['arms']['A']['requests'] == 8" "compare, $driver"
+  json "set(d['phases']['r1']['exercised']) == {'B'}" "compare, $driver"
+  expect 0 compare small.json --driver $driver --format json --jobs 4
+  cmp -s out first || fail "compare, $driver: --jobs changes the bytes"
+done
+expect 0 compare small.json --driver step --seeds 3 --format json
+json "d['seeds'] == [1, 2, 3] and 'ttft_mean_ms_ci95' in d['phases']['r1']['arms']['A']" "three seeds"
+expect 0 run small.json --driver step --arm A --format json
+json "list(d['phases']) == ['fill', 'r1'] and list(d['phases']['r1']['arms']) == ['A']" "run"
+expect 0 compare small.json --driver step
+grep -q 'TTFT split' out || fail "the table has no split"
+expect 0 sweep small.json --driver step --vary 'workload.phases[2].concurrency=1,2' --phase r1 --format csv
+[ "$(wc -l <out)" -eq 3 ] || fail "sweep: $(wc -l <out) lines"
+expect 0 scenario check a2-c2-clean rfc4271-a2-c2 rfc4271-a2-c4 rfc4271-h20-c4 conversation-hour small.json
+expect 0 scenario explain a2-c2-clean --arm B
+grep -q ASSUMED out || fail "explain marks nothing as assumed"
+expect 0 scenario schema --format json
+json "d['properties']['engine']['properties']['ranks']['minimum'] == 1" "schema"
+
+# Files.
+expect 0 run small.json --driver step --seeds 2 --out results --timeline trace.json --requests requests.jsonl
+for file in results/result.json results/scenario.json trace.json; do
+  python3 -m json.tool "$file" >/dev/null || fail "$file is not JSON"
+done
+cmp -s results/requests.jsonl requests.jsonl || fail "--out and --requests differ"
+[ "$(wc -l <requests.jsonl)" -eq 64 ] || fail "$(wc -l <requests.jsonl) requests, not 2 arms x 2 seeds x 16"
+expect 0 run results/scenario.json --driver step --seeds 2 --requests again.jsonl
+cmp -s requests.jsonl again.jsonl || fail "the scenario that --out kept gives another run"
+
+# What is wrong is said in one line.
+echo '{ "engine": { "rank": 2 } }' >unknown.json
+printf '{\n  "seeds": 1,\n}\n' >syntax.json
+echo '{ "seeds": 1, "seeds": 2 }' >twice.json
+refuses 'unknown.json: engine.rank: unknown; did you mean "ranks"?' compare unknown.json
+refuses 'syntax.json:3:1: ' compare syntax.json
+refuses 'twice.json: seeds: given twice' compare twice.json
+refuses 'missing.json: cannot be read: No such file or directory' compare missing.json
+refuses 'results: cannot be read: it is a directory' compare results
+refuses 'a2-c2-claen: no such scenario; did you mean "a2-c2-clean"?' compare a2-c2-claen
+refuses 'cannot hold one object' compare small.json --set 'cluster.hosts[0].segment_bytes=1KiB'
+refuses 'must be a number above 0, not 0' compare small.json --set 'cluster.hosts[0].ssd.read_bandwidth_bytes_per_s=0'
+refuses 'did you mean "rfc-4271"?' compare small.json --set arms.B.policy=rfc-4272
+refuses 'no arm "C"' run small.json --arm C
+refuses 'no phase "r3"' sweep small.json --vary engine.max_num_seqs=1,2 --phase r3
+refuses '--driver: no driver "simm"; did you mean "sim"?' run small.json --driver simm
+refuses 'workload.trace.path: is not used: no phase is open_loop' replay trace.jsonl --config small.json
+refuses 'missing.jsonl' replay missing.jsonl --config conversation-hour
+refuses 'kvlift --help' compare
+refuses 'kvlift --help'
+refuses 'kvlift --help' frobnicate
+refuses 'kvlift --help' compare small.json --format xml
+refuses 'kvlift --help' compare small.json --seeds 0
+refuses 'nowhere/x.json: cannot be written' compare small.json --driver step --timeline nowhere/x.json
+refuses 'unknown' run small.json --out half --set engine.rnks=1
+[ ! -e half ] || fail "an error leaves the folder of --out"
+ls | grep -q part && fail "an error leaves a temporary file"
+
+[ "$failures" -eq 0 ] && echo "all checks passed"
+exit $((failures > 0))
