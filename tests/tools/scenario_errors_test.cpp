@@ -110,8 +110,11 @@ TEST(ScenarioErrors, PartsThatDoNotFitTogether) {
        "s.json: arm B: store.master.enable_offload: a policy that promotes needs the SSD tier"},
       {"arms.B.policy.trigger=router_call",
        "s.json: arm B: policy.trigger: router_call: is described but not built yet"},
-      {"arms.B.policy.execution=pull",
-       "s.json: arm B: policy.execution: prefetch on exist is carried out by immediate_pool"},
+      {"arms.B.policy.execution=pull", "s.json: arm B: policy.execution: pull is for trigger on_hit only"},
+      {"arms.B.policy.gate_watermark=true", "s.json: arm B: policy.gate_watermark: is for trigger on_hit only"},
+      {"arms.A.policy.get_kick=true", "s.json: arm A: policy.get_kick: is for trigger exist_probe only"},
+      {"arms.B.policy.gate_cap=false",
+       "s.json: arm B: policy.gate_cap: cannot be off: promotions in flight are always bounded"},
       {"arms.B.workload.phases=[{\"name\":\"r1\",\"prompts\":1,\"measured\":true}]",
        "s.json: arms.B.workload.phases: every arm must have the same phases"},
   };

@@ -71,12 +71,12 @@ TEST(Scenario, APresetInAnArmReplacesTheScenariosPolicy) {
   const Scenario s = scenario_of(
       R"({"engine": {"bytes_per_token": 1}, "policy": {"preset": "rfc-4271", "get_kick": false},
           "workload": {"prompt_tokens": 1000, "phases": [{"name": "x", "prompts": 1}]},
-          "arms": {"same": {}, "fresh": {"policy": "rfc-4271"}, "varied": {"policy": {"gate_cap": false}}}})",
+          "arms": {"same": {}, "fresh": {"policy": "rfc-4271"}, "varied": {"policy": {"lease": "none"}}}})",
       "s.json");
   EXPECT_FALSE(s.arms[0].settings.policy.get_kick);
   EXPECT_TRUE(s.arms[1].settings.policy.get_kick);
   EXPECT_FALSE(s.arms[2].settings.policy.get_kick);
-  EXPECT_FALSE(s.arms[2].settings.policy.gate_cap);
+  EXPECT_EQ(s.arms[2].settings.policy.lease, Policy::LeaseMoment::none);
 }
 
 TEST(Scenario, IsLaidOverItsBase) {

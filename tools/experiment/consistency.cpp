@@ -129,12 +129,26 @@ class Consistency {
     };
     not_yet(policy.trigger == Policy::Trigger::router_call, "trigger: router_call");
     not_yet(policy.dram != Policy::DramSource::shared_pool, "dram: other than shared_pool");
-    not_yet(policy.lease == Policy::LeaseMoment::enqueue, "lease: enqueue");
     not_yet(policy.get_wait == Policy::GetWait::per_key, "get_wait: per_key");
-    require(policy.trigger != Policy::Trigger::on_hit || policy.execution == Policy::Execution::pull,
-            "policy.execution", "promotion on hit is carried out by pull");
-    require(policy.trigger != Policy::Trigger::exist_probe || policy.execution == Policy::Execution::immediate_pool,
-            "policy.execution", "prefetch on exist is carried out by immediate_pool");
+    require(policy.gate_cap, "policy.gate_cap", "cannot be off: promotions in flight are always bounded");
+    const bool on_hit = policy.trigger == Policy::Trigger::on_hit;
+    const bool on_exist = policy.trigger == Policy::Trigger::exist_probe;
+    const auto only_on_hit = [&](bool used, const std::string& field) {
+      require(on_hit || !used, "policy." + field, "is for trigger on_hit only");
+    };
+    const auto only_on_exist = [&](bool used, const std::string& field) {
+      require(on_exist || !used, "policy." + field, "is for trigger exist_probe only");
+    };
+    only_on_hit(policy.gate_frequency, "gate_frequency");
+    only_on_hit(policy.gate_watermark, "gate_watermark");
+    only_on_hit(policy.retry_candidates, "retry_candidates");
+    only_on_exist(policy.gate_cooldown, "gate_cooldown");
+    only_on_exist(policy.lease != Policy::LeaseMoment::none, "lease");
+    only_on_exist(policy.get_wait != Policy::GetWait::off, "get_wait");
+    only_on_exist(policy.get_kick, "get_kick");
+    const bool pulled = policy.execution == Policy::Execution::pull;
+    require(on_hit == pulled, "policy.execution",
+            on_hit ? "promotion on hit is carried out by pull" : "pull is for trigger on_hit only");
   }
 
   const Settings& s_;
