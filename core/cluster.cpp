@@ -310,6 +310,14 @@ bool Cluster::quiet() const {
          s.master.promotions_in_flight() == 0;
 }
 
+std::string Cluster::pending() const {
+  const State& s = *state_;
+  const auto count = [](const char* what, std::int64_t n) { return n == 0 ? std::string() : std::to_string(n) + " " + what + " "; };
+  return count("probes", s.probes.live()) + count("gets", s.gets.live()) + count("puts", s.puts.live()) +
+         count("removes", s.removes.live()) + count("staged reads", s.staged_reads.live()) + count("jobs", s.jobs.live()) +
+         count("promotion tasks", s.master.promotions_in_flight());
+}
+
 std::string Cluster::check(Time now) const {
   const State& s = *state_;
   if (s.counters.corrupt_reads != 0) return "I4: a read delivered bytes of another object";

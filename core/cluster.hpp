@@ -132,6 +132,8 @@ class Cluster {
   std::int64_t open_operations() const;
   /// Nothing but periodic work is under way: no operation, no job, no promotion.
   bool quiet() const;
+  /// What keeps it from being quiet, in words; for reports.
+  std::string pending() const;
   /// Empty, or the invariant that is broken and where.
   std::string check(Time now) const;
   std::uint64_t hash() const;

@@ -104,6 +104,7 @@ bool Cluster::State::promotion_perform(Component component, std::uint32_t slot, 
         return false;
       case Promotion::Command::release_staging:
         promotion_abort(op, run);
+        serve_readers(op.node, now);  // a demand read may have waited for this room
         break;
       case Promotion::Command::finish:
         switch (run.chain.outcome()) {

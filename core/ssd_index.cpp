@@ -12,7 +12,7 @@ std::optional<Bytes> SsdIndex::size_of(const ObjectKey& key) const {
 
 bool SsdIndex::intact(const ObjectKey& key) const {
   const auto at = where_.find(key);
-  return at != where_.end() && buckets_[at->second.bucket].objects[at->second.position].intact;
+  return at == where_.end() || buckets_[at->second.bucket].objects[at->second.position].intact;
 }
 
 void SsdIndex::touch(const ObjectKey& key) {

@@ -31,6 +31,7 @@ class SsdIndex {
 
   /// Size in bytes; empty when the key is not here. This look-up guards every promotion (section 5.4).
   std::optional<Bytes> size_of(const ObjectKey& key) const;
+  /// False when other bytes than the key's were written; an object deleted meanwhile was read before it went.
   bool intact(const ObjectKey& key) const;
   /// A read of the key: moves its bucket to the young end when eviction is lru.
   void touch(const ObjectKey& key);

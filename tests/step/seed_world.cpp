@@ -242,7 +242,7 @@ class SeedWorld {
       handle(c, false);
     }
     verify();
-    if (!cluster_.quiet()) fail("I9: an operation, a job or a task did not end although faults had stopped");
+    if (!cluster_.quiet()) fail("I9: still under way although faults had stopped: " + cluster_.pending());
     for (const auto& [still_open, kind] : open_) {
       (void)kind;
       if (still_open) fail("I5: an operation never ended");
