@@ -180,6 +180,7 @@ void Cluster::State::job_next_local(std::uint32_t slot, Time now) {
     const auto size = holder.ssd.size_of(r.key);
     if (size && size->value > 0) {
       job.run.chain = Promotion(Promotion::Origin::prefetch, r.key, *size);
+      job.run.ticket = static_cast<PromotionTicket>(static_cast<std::uint64_t>(job.epoch) << 32 | ++next_sequence);
       if (!promotion_start(Component::job, slot, job, job.run, now)) return;
       return job_promotion_done(slot, now);
     }
@@ -259,6 +260,7 @@ void Cluster::State::on_hit_next(std::uint32_t slot, Time now) {
     const PromotionTask& task = op.tasks[op.next];
     op.state = OnHitOp::State::promoting;
     op.run.chain = Promotion(Promotion::Origin::on_hit, task.key, task.size);
+    op.run.ticket = task.ticket;
     if (!promotion_start(Component::on_hit, slot, op, op.run, now)) return;
     ++op.next;
   }

@@ -28,15 +28,15 @@ bool Cluster::State::promotion_on(Component component, std::uint32_t slot, Opera
           Error answer = Error::OK;
           Allocation target;
           if (run.chain.state() == Chain::registering) {
-            answer = master.register_prefetch_task(op.node, key, now);
+            answer = master.register_prefetch_task(op.node, key, now, run.ticket);
           } else if (run.chain.state() == Chain::allocating) {
-            const auto allocated = master.promotion_alloc_start(op.node, key, run.chain.size(), now);
+            const auto allocated = master.promotion_alloc_start(op.node, key, run.chain.size(), now, run.ticket);
             answer = allocated.error;
             target = allocated.value;
           } else if (run.chain.state() == Chain::committing) {
-            answer = master.notify_promotion_success(op.node, key, now);
+            answer = master.notify_promotion_success(op.node, key, now, run.ticket);
           } else {
-            answer = master.notify_promotion_failure(op.node, key, now);
+            answer = master.notify_promotion_failure(op.node, key, now, run.ticket);
           }
           if (!first) return;
           op.answer = answer;

@@ -77,8 +77,10 @@ void Cluster::State::on_put(std::uint32_t slot, std::uint32_t sequence, const Co
         serve(c, [&](bool first) {
           for (PutOp::Item& item : op.items) {
             if (!item.started) continue;
-            const Error ended = item.outcome.error == Error::OK ? master.put_end(op.node, item.item.key, now)
-                                                                : master.put_revoke(op.node, item.item.key, now);
+            const std::uint64_t version = item.targets.front().version;
+            const Error ended = item.outcome.error == Error::OK
+                                    ? master.put_end(op.node, item.item.key, now, version)
+                                    : master.put_revoke(op.node, item.item.key, now, version);
             if (first && item.outcome.error == Error::OK) item.outcome.error = ended;
           }
         });

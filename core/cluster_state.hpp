@@ -145,6 +145,7 @@ struct RemoveOp : Operation {
 /// One promotion being performed by a job or an on-hit round.
 struct PromotionRun {
   Promotion chain;
+  PromotionTicket ticket = PromotionTicket::any;
   Allocation target;
   Bytes staged;
 };

@@ -35,8 +35,13 @@ struct Allocation {
   SegmentId segment = SegmentId::none;
   std::int64_t offset = 0;  ///< bytes from the segment's start
   Bytes size;
+  std::uint64_t version = 0;  ///< of the object it was allocated for; a put's end names it
   friend bool operator==(const Allocation&, const Allocation&) = default;
 };
+
+/// Names one promotion task, so that a late call of an older task of the same key and holder cannot touch a
+/// newer one. A prefetch's holder chooses its own; `any` matches every task and is for callers with one task only.
+enum class PromotionTicket : std::uint64_t { any = 0 };
 
 /// What a query tells of an object: only COMPLETE replicas are visible.
 struct ObjectView {
@@ -71,6 +76,7 @@ struct OffloadReport {
 struct PromotionTask {
   ObjectKey key;
   Bytes size;
+  PromotionTicket ticket = PromotionTicket::any;
 };
 
 /// One count per reason; names are metric labels. Sums are checked against the trace (I12).
@@ -122,11 +128,13 @@ class Master {
   // -- objects (2.2, 2.3, 2.5) ------------------------------------------------------------------------------
   Result<std::vector<Allocation>> put_start(NodeId writer, const ObjectKey& key, Bytes size, const PutOptions& options,
                                             Time now);
-  Error put_end(NodeId writer, const ObjectKey& key, Time now);
-  Error put_revoke(NodeId writer, const ObjectKey& key, Time now);
+  /// `version` as put_start gave it: the end of a put that was replaced meanwhile is INVALID_WRITE, also when the
+  /// same client replaced it. 0 does not look.
+  Error put_end(NodeId writer, const ObjectKey& key, Time now, std::uint64_t version = 0);
+  Error put_revoke(NodeId writer, const ObjectKey& key, Time now, std::uint64_t version = 0);
   Result<std::vector<Allocation>> upsert_start(NodeId writer, const ObjectKey& key, Bytes size,
                                                const PutOptions& options, Time now);
-  Error upsert_end(NodeId writer, const ObjectKey& key, Time now);
+  Error upsert_end(NodeId writer, const ObjectKey& key, Time now, std::uint64_t version = 0);
   Error remove(const ObjectKey& key, bool force, Time now);
   /// Removes what remove() would remove without force, of every key of the tenant; the number removed.
   std::int64_t remove_all(TenantId tenant, Time now);
@@ -140,12 +148,16 @@ class Master {
   ObjectView query_read_only(NodeId reader, const ObjectKey& key) const;
 
   // -- promotion (2.9, 2.10, 2.11, 2.13) --------------------------------------------------------------------
-  Error register_prefetch_task(NodeId caller, const ObjectKey& key, Time now);
+  Error register_prefetch_task(NodeId caller, const ObjectKey& key, Time now,
+                               PromotionTicket ticket = PromotionTicket::any);
   /// Tasks that promotion-on-hit queued for this holder, at most `promotion_max_per_heartbeat`, oldest first.
   void pull_promotions(NodeId holder, Time now, std::vector<PromotionTask>& out);
-  Result<Allocation> promotion_alloc_start(NodeId caller, const ObjectKey& key, Bytes size, Time now);
-  Error notify_promotion_success(NodeId caller, const ObjectKey& key, Time now);
-  Error notify_promotion_failure(NodeId caller, const ObjectKey& key, Time now);
+  Result<Allocation> promotion_alloc_start(NodeId caller, const ObjectKey& key, Bytes size, Time now,
+                                           PromotionTicket ticket = PromotionTicket::any);
+  Error notify_promotion_success(NodeId caller, const ObjectKey& key, Time now,
+                                 PromotionTicket ticket = PromotionTicket::any);
+  Error notify_promotion_failure(NodeId caller, const ObjectKey& key, Time now,
+                                 PromotionTicket ticket = PromotionTicket::any);
 
   // -- offload (2.7) ----------------------------------------------------------------------------------------
   Error pull_offloads(NodeId holder, bool accepting, Time now, std::vector<OffloadTask>& out);

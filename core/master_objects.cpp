@@ -22,6 +22,7 @@ Result<std::vector<Allocation>> Master::State::place(Object& object, const PutOp
       return {Error::NO_AVAILABLE_HANDLE, {}};
     }
     placed.value.push_back(one.value);
+    placed.value.back().version = object.version;
   }
   for (const Allocation& at : placed.value) object.memory.push_back({at});
   object.put_running = true;
@@ -75,11 +76,12 @@ Result<std::vector<Allocation>> Master::put_start(NodeId writer, const ObjectKey
   return placed;
 }
 
-Error Master::put_end(NodeId writer, const ObjectKey& key, Time now) {
+Error Master::put_end(NodeId writer, const ObjectKey& key, Time now, std::uint64_t version) {
   State& s = *state_;
   Object* object = s.find(key);
   if (object == nullptr) return Error::OBJECT_NOT_FOUND;
   if (object->writer != writer) return Error::ILLEGAL_CLIENT;
+  if (version != 0 && version != object->version) return Error::INVALID_WRITE;
   if (!object->put_running) {
     const bool all = !object->memory.empty() && std::all_of(object->memory.begin(), object->memory.end(),
                                                             [](const MemoryReplica& r) { return r.complete; });
@@ -104,12 +106,13 @@ Error Master::put_end(NodeId writer, const ObjectKey& key, Time now) {
   return Error::OK;
 }
 
-Error Master::put_revoke(NodeId writer, const ObjectKey& key, Time now) {
+Error Master::put_revoke(NodeId writer, const ObjectKey& key, Time now, std::uint64_t version) {
   State& s = *state_;
   (void)now;
   Object* object = s.find(key);
   if (object == nullptr) return Error::OBJECT_NOT_FOUND;
   if (object->writer != writer) return Error::ILLEGAL_CLIENT;
+  if (version != 0 && version != object->version) return Error::INVALID_WRITE;
   if (!object->put_running) return Error::INVALID_WRITE;
   for (std::size_t r = object->memory.size(); r-- > 0;) {
     if (!object->memory[r].complete) s.drop_memory(*object, r);  // the writer itself says that it has stopped
@@ -158,7 +161,9 @@ Result<std::vector<Allocation>> Master::upsert_start(NodeId writer, const Object
   return placed;
 }
 
-Error Master::upsert_end(NodeId writer, const ObjectKey& key, Time now) { return put_end(writer, key, now); }
+Error Master::upsert_end(NodeId writer, const ObjectKey& key, Time now, std::uint64_t version) {
+  return put_end(writer, key, now, version);
+}
 
 /// Ends the offload task, wherever it stands; a mailbox entry of it is skipped by its serial.
 void Master::State::end_offload(Object& object) {

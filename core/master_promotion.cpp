@@ -19,7 +19,7 @@ void begin_promotion(Master::State& s, Object& object, NodeId holder, bool from_
 
 }  // namespace
 
-Error Master::register_prefetch_task(NodeId caller, const ObjectKey& key, Time now) {
+Error Master::register_prefetch_task(NodeId caller, const ObjectKey& key, Time now, PromotionTicket ticket) {
   State& s = *state_;
   const auto refuse = [](std::uint64_t& count, Error error) {
     ++count;
@@ -37,18 +37,20 @@ Error Master::register_prefetch_task(NodeId caller, const ObjectKey& key, Time n
   if (s.promotions_in_flight >= s.settings.promotion_queue_limit)
     return refuse(n.prefetch_cap, Error::KEYS_ULTRA_LIMIT);
   begin_promotion(s, *object, caller, true, now);
+  object->promotion.ticket = ticket;
   ++n.prefetch_registered;
   if (s.policy.lease == Policy::LeaseMoment::enqueue) s.grant_lease(*object, now);
   return Error::OK;
 }
 
-Result<Allocation> Master::promotion_alloc_start(NodeId caller, const ObjectKey& key, Bytes size, Time now) {
+Result<Allocation> Master::promotion_alloc_start(NodeId caller, const ObjectKey& key, Bytes size, Time now,
+                                                 PromotionTicket ticket) {
   State& s = *state_;
   Object* object = s.find(key);
   if (object == nullptr) return {Error::OBJECT_NOT_FOUND, {}};
   if (object->put_running) return {Error::REPLICA_IS_NOT_READY, {}};
   PromotionState& task = object->promotion;
-  if (!task.live) return {Error::REPLICA_IS_NOT_READY, {}};
+  if (!task.live || !task.is(ticket)) return {Error::REPLICA_IS_NOT_READY, {}};
   if (task.holder != caller) return {Error::INVALID_PARAMS, {}};
   if (size != task.size) return {Error::INVALID_PARAMS, {}};
   if (!object->memory.empty() || task.allocated) return {Error::REPLICA_IS_NOT_READY, {}};
@@ -66,12 +68,12 @@ Result<Allocation> Master::promotion_alloc_start(NodeId caller, const ObjectKey&
   return placed;
 }
 
-Error Master::notify_promotion_success(NodeId caller, const ObjectKey& key, Time now) {
+Error Master::notify_promotion_success(NodeId caller, const ObjectKey& key, Time now, PromotionTicket ticket) {
   State& s = *state_;
   Object* object = s.find(key);
   if (object == nullptr) return Error::OBJECT_NOT_FOUND;
   PromotionState& task = object->promotion;
-  if (!task.live || !task.allocated) return Error::REPLICA_IS_NOT_READY;
+  if (!task.live || !task.is(ticket) || !task.allocated) return Error::REPLICA_IS_NOT_READY;
   if (task.holder != caller) return Error::INVALID_PARAMS;
   const std::size_t staged = staged_replica(*object);
   if (staged == object->memory.size()) return Error::REPLICA_IS_NOT_READY;  // its segment went away
@@ -86,10 +88,10 @@ Error Master::notify_promotion_success(NodeId caller, const ObjectKey& key, Time
   return Error::OK;
 }
 
-Error Master::notify_promotion_failure(NodeId caller, const ObjectKey& key, Time now) {
+Error Master::notify_promotion_failure(NodeId caller, const ObjectKey& key, Time now, PromotionTicket ticket) {
   State& s = *state_;
   Object* object = s.find(key);
-  if (object == nullptr || !object->promotion.live) return Error::OK;
+  if (object == nullptr || !object->promotion.live || !object->promotion.is(ticket)) return Error::OK;
   if (object->promotion.holder != caller) return Error::INVALID_PARAMS;
   ++s.counters.promotion_failed;
   s.end_promotion(*object, now, true);
@@ -176,6 +178,7 @@ Error Master::State::admit_on_hit(const ObjectKey& key, Time now, bool retry) {
     return Error::KEYS_ULTRA_LIMIT;
   }
   begin_promotion(*this, *object, object->disk_holder, false, now);
+  object->promotion.ticket = static_cast<PromotionTicket>(1ULL << 63 | next_version++);  // apart from the holders' own
   holder->promotions.emplace_back(slot_of(*object), object->promotion.serial);
   ++counters.on_hit_queued;
   return Error::OK;
@@ -238,7 +241,7 @@ void Master::pull_promotions(NodeId holder, Time now, std::vector<PromotionTask>
     client->promotions.pop_front();
     const Object& object = s.objects[slot];
     if (!object.live || !object.promotion.live || object.promotion.serial != serial) continue;
-    out.push_back({object.key, object.promotion.size});
+    out.push_back({object.key, object.promotion.size, object.promotion.ticket});
     ++n;
   }
 }

@@ -40,6 +40,8 @@ struct PromotionState {
   NodeId holder = NodeId::none;
   Bytes size;
   Time start;  ///< of registration, then of the allocation
+  PromotionTicket ticket = PromotionTicket::any;
+  bool is(PromotionTicket t) const { return t == PromotionTicket::any || t == ticket; }
   std::uint32_t serial = 0;
 };
 
