@@ -148,7 +148,7 @@ void SimGridDriver::request_disk(const Effect& effect, bool reads) {
 void SimGridDriver::transfer(const Effect& effect) {
   const Completion completion{.id = effect.id, .bytes = effect.bytes};
   sg4::CommPtr comm = sg4::Comm::sendto_init(nodes_[index(effect.node)], nodes_[index(effect.peer)]);
-  comm->set_payload_size(static_cast<double>(effect.bytes.value));
+  comm->set_payload_size(static_cast<std::uint64_t>(effect.bytes.value));
   start(comm, completion);
   comm->start();
 }
