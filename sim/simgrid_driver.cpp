@@ -42,9 +42,12 @@ SimGridDriver::SimGridDriver(const PlatformSettings& platform, Complete complete
   // Transfers take latency + bytes / bandwidth: the plain fluid model, without TCP's window or its factors.
   sg4::Engine::set_config("network/model:CM02");
   sg4::Engine::set_config("network/TCP-gamma:0");
+  sg4::Engine::set_config("network/bandwidth-factor:1");
+  sg4::Engine::set_config("network/latency-factor:1");
+  sg4::Engine::set_config("network/weight-S:0");
   sg4::Engine::set_config("network/crosstraffic:0");
   // Dates closer than this count as one; the default of 10 us would merge RPCs.
-  sg4::Engine::set_config("precision/timing:1e-9");
+  sg4::Engine::set_config("surf/precision:1e-9");
   build(platform);
   sg4::Activity::on_completion_cb([this](sg4::Activity const& activity) {
     const auto at = flights_.find(&activity);
