@@ -26,7 +26,8 @@ std::vector<ClusterPlan::NodePlan> nodes_of(const PlatformSettings& platform) {
   std::uint32_t host = 0;
   for (const HostSettings& kind : platform.hosts) {
     for (std::int64_t h = 0; h < kind.count; ++h, ++host) {
-      for (std::int64_t n = 0; n < kind.nodes; ++n) nodes.push_back({host, kind.segment_bytes});
+      for (std::int64_t n = 0; n < kind.nodes; ++n)
+        nodes.push_back({host, kind.segment_bytes, kind.ssd.page_cache_bytes});
     }
   }
   return nodes;
@@ -42,7 +43,7 @@ NodeState::NodeState(const ClusterPlan::NodePlan& plan, const StoreSettings& sto
       ssd(store.holder.ssd_bytes, store.holder.ssd_keys, store.holder.ssd_eviction) {}
 
 void NodeState::reset_process(const StoreSettings& store) {
-  NodeState fresh({host, segment_bytes}, store);
+  NodeState fresh({.host = host, .segment_bytes = segment_bytes}, store);
   fresh.epoch = epoch;
   fresh.ssd = std::move(ssd);
   *this = std::move(fresh);
@@ -62,7 +63,10 @@ MasterSettings with_liveness(const StoreSettings& store) {
 Cluster::State::State(const ClusterPlan& p)
     : plan(p), master(with_liveness(p.store), p.store.legacy, p.policy, p.seed) {
   nodes.reserve(plan.nodes.size());
-  for (const ClusterPlan::NodePlan& n : plan.nodes) nodes.emplace_back(n, plan.store);
+  for (const ClusterPlan::NodePlan& n : plan.nodes) {
+    nodes.emplace_back(n, plan.store);
+    while (page_caches.size() <= n.host) page_caches.emplace_back(n.page_cache_bytes);
+  }
   offloads.resize(nodes.size());
   on_hits.resize(nodes.size());
   pings.resize(nodes.size());
@@ -312,10 +316,12 @@ bool Cluster::quiet() const {
 
 std::string Cluster::pending() const {
   const State& s = *state_;
-  const auto count = [](const char* what, std::int64_t n) { return n == 0 ? std::string() : std::to_string(n) + " " + what + " "; };
+  const auto count = [](const char* what, std::int64_t n) {
+    return n == 0 ? std::string() : std::to_string(n) + " " + what + " ";
+  };
   return count("probes", s.probes.live()) + count("gets", s.gets.live()) + count("puts", s.puts.live()) +
-         count("removes", s.removes.live()) + count("staged reads", s.staged_reads.live()) + count("jobs", s.jobs.live()) +
-         count("promotion tasks", s.master.promotions_in_flight());
+         count("removes", s.removes.live()) + count("staged reads", s.staged_reads.live()) +
+         count("jobs", s.jobs.live()) + count("promotion tasks", s.master.promotions_in_flight());
 }
 
 std::string Cluster::check(Time now) const {

@@ -78,6 +78,7 @@ struct ClusterPlan {
   struct NodePlan {
     std::uint32_t host = 0;
     Bytes segment_bytes;
+    Bytes page_cache_bytes = {};  ///< of the host
   };
   std::vector<NodePlan> nodes;
   std::uint64_t seed = 1;

@@ -79,6 +79,7 @@ void Cluster::State::on_offload(std::uint32_t slot, const Completion& c, Time no
           // A source that was removed while it was read leaves other bytes; the master will not list them.
           const bool intact = !plan.verify || shadow_holds(task.source, task.key);
           objects.push_back({task.key, task.source.size, task.version, intact});
+          (void)cached_bytes(op.node, task.key, task.source.size);  // what was written buffered stays in the cache
         }
         op.written_bucket = holder.ssd.insert_bucket(objects);
         ++counters.offload_buckets;

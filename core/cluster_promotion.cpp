@@ -94,7 +94,11 @@ bool Cluster::State::promotion_perform(Component component, std::uint32_t slot, 
         }
         holder.ssd.touch(run.chain.key());
         op.waits_for = emit(component, slot,
-                            {.kind = EffectKind::disk_read, .node = op.node, .requests = 1, .bytes = run.chain.size()});
+                            {.kind = EffectKind::disk_read,
+                             .node = op.node,
+                             .requests = 1,
+                             .bytes = run.chain.size(),
+                             .cached = cached_bytes(op.node, run.chain.key(), run.chain.size())});
         return false;
       case Promotion::Command::write_dram:
         shadow_begin_write(run.target);

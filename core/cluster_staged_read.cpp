@@ -149,6 +149,7 @@ void Cluster::State::staged_read_window(std::uint32_t slot, Time now) {
   NodeState& holder = node(op.holder);
   const GetOp& get = gets[op.parent];
   Bytes bytes{0};
+  Bytes cached{0};
   Bytes footprint{0};
   std::size_t end = op.window_begin;
   for (; end < op.items.size(); ++end) {
@@ -161,6 +162,10 @@ void Cluster::State::staged_read_window(std::uint32_t slot, Time now) {
     op.state = StagedReadOp::State::staging_wait;
     return;
   }
+  for (std::size_t i = op.window_begin; i < end; ++i) {
+    const GetOp::Item& item = get.items[op.items[i]];
+    cached += cached_bytes(op.holder, item.item.key, item.view.size);
+  }
   op.window_end = end;
   op.window_bytes = bytes;
   op.window_staged = footprint;
@@ -170,7 +175,8 @@ void Cluster::State::staged_read_window(std::uint32_t slot, Time now) {
                       {.kind = EffectKind::disk_read,
                        .node = op.holder,
                        .requests = static_cast<std::int32_t>(end - op.window_begin),
-                       .bytes = bytes});
+                       .bytes = bytes,
+                       .cached = cached});
 }
 
 /// Gives back what the read holds at its holder, if that process is still the one that gave it.

@@ -14,6 +14,7 @@
 
 #include "core/assert.hpp"
 #include "core/cluster.hpp"
+#include "core/page_cache.hpp"
 #include "core/promotion.hpp"
 #include "core/slots.hpp"
 #include "core/ssd_index.hpp"
@@ -230,6 +231,7 @@ struct Cluster::State {
   ClusterPlan plan;
   Master master;
   std::vector<NodeState> nodes;
+  std::vector<PageCache> page_caches;  ///< by host
   Effects effects;
   std::vector<OpResult> results;
   ClusterCounters counters;
@@ -267,6 +269,10 @@ struct Cluster::State {
   void reply(Component component, std::uint32_t slot, Operation& op, NodeId peer);
   void sleep(Component component, std::uint32_t slot, Operation& op, Time until);
   void begin(Operation& op, NodeId n);
+  /// Bytes of the object that need no device access, now that it is read or written there.
+  Bytes cached_bytes(NodeId n, const ObjectKey& key, Bytes size) {
+    return page_caches[node(n).host].touch(key, size) ? size : Bytes{0};
+  }
   void schedule_tick(Time now);
   void start(Time now);
   void crash(NodeId n, Time now);

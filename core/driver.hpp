@@ -45,6 +45,7 @@ struct Effect {
   NodeId peer = NodeId::none;
   std::int32_t requests = 0;
   Bytes bytes = {};
+  Bytes cached = {};   ///< disk_read only: the part that the host's page cache holds
   Time at = {};        ///< timer only
   Duration span = {};  ///< compute only
 };

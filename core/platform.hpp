@@ -9,15 +9,17 @@
 
 namespace kvlift {
 
-/// One SSD. A request waits `latency`, then streams at the smaller of `stream_bandwidth` and its fair share of
-/// the device. So small requests and low depth get less than the device's bandwidth, as on a real one.
+/// One SSD. A request waits its latency, then streams at the smaller of `stream_bandwidth` and its fair share of
+/// the device's time: so small requests and low depth get less than the device's bandwidth, as on a real one.
+/// Reads and writes share the device's time; a byte written takes read_bandwidth / write_bandwidth times as much
+/// of it as a byte read.
 struct SsdSettings {
-  double read_bandwidth = 3.0e9;    ///< bytes/s of the device, all reads together
-  double write_bandwidth = 2.0e9;   ///< bytes/s, all writes together
-  double mixed_bandwidth = 3.5e9;   ///< bytes/s, reads and writes together
-  double stream_bandwidth = 1.5e9;  ///< bytes/s that one request stream reaches alone
+  double read_bandwidth = 3.0e9;    ///< bytes/s of the device when it only reads
+  double write_bandwidth = 2.0e9;   ///< bytes/s of the device when it only writes
+  double stream_bandwidth = 1.5e9;  ///< bytes/s that one request stream reaches alone, from the device or from cache
   Duration read_latency = microseconds(90);
   Duration write_latency = microseconds(30);
+  Bytes page_cache_bytes = {0};  ///< of the host's page cache for buffered reads; 0: direct I/O
 };
 
 /// One machine with its SSD; `nodes` store processes share it (a node is one rank's client).

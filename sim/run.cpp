@@ -16,7 +16,7 @@ RunResult run(const RunPlan& plan, const Progress& progress, Cost* cost) {
   std::int64_t reported = 0;
   Time last;  // timers are kept in doubles: what rounds to the past belongs to the present
   SimGridDriver simgrid(plan.platform, [&](const Completion& completion, Time now) {
-    if (world.done()) return;  // periodic work that was still under way
+    if (world.done()) return driver->stop();  // periodic work that was still under way
     last = std::max(last, now);
     world.on(completion, last);
     driver->take(world.effects());

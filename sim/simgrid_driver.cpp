@@ -1,8 +1,7 @@
 #include "sim/simgrid_driver.hpp"
 
-#include <xbt/log.h>
-
 #include <algorithm>
+#include <array>
 #include <simgrid/kernel/Timer.hpp>
 #include <string>
 #include <utility>
@@ -15,19 +14,24 @@ namespace sg4 = simgrid::s4u;
 
 namespace {
 
-double seconds_of(Duration d) { return to_seconds(d); }
-
-/// The library's own words go nowhere unless they are warnings; must precede the engine.
-const char* quiet_name() {
-  xbt_log_control_set("root.thres:warning");
-  return "kvlift";
-}
-
-/// The engine's constructor wants a command line; ours says nothing.
+/// The engine takes its settings from a command line, and is silent only if told so there.
 struct CommandLine {
-  int count = 1;
-  std::string name = quiet_name();
-  std::vector<char*> words{name.data(), nullptr};
+  std::array<std::string, 6> words{
+      "kvlift",
+      "--log=root.threshold:warning",
+      // Transfers take latency + bytes / bandwidth: the plain fluid model, without TCP's window or its factors.
+      "--cfg=network/model:CM02",
+      "--cfg=network/crosstraffic:0",
+      "--cfg=network/TCP-gamma:0",
+      "--cfg=surf/precision:1e-12",
+  };
+  std::vector<char*> pointers;
+  int count = 0;
+  CommandLine() {
+    for (std::string& word : words) pointers.push_back(word.data());
+    pointers.push_back(nullptr);
+    count = static_cast<int>(words.size());
+  }
 };
 
 CommandLine& command_line() {
@@ -35,26 +39,20 @@ CommandLine& command_line() {
   return line;
 }
 
+constexpr double kUnbounded = 0;
+
 }  // namespace
 
 SimGridDriver::SimGridDriver(const PlatformSettings& platform, Complete complete)
-    : platform_(platform), complete_(std::move(complete)), engine_(&command_line().count, command_line().words.data()) {
-  // Transfers take latency + bytes / bandwidth: the plain fluid model, without TCP's window or its factors.
-  sg4::Engine::set_config("network/model:CM02");
-  sg4::Engine::set_config("network/TCP-gamma:0");
-  sg4::Engine::set_config("network/bandwidth-factor:1");
-  sg4::Engine::set_config("network/latency-factor:1");
-  sg4::Engine::set_config("network/weight-S:0");
-  sg4::Engine::set_config("network/crosstraffic:0");
-  // Dates closer than this count as one; the default of 10 us would merge RPCs.
-  sg4::Engine::set_config("surf/precision:1e-9");
+    : platform_(platform),
+      complete_(std::move(complete)),
+      engine_(&command_line().count, command_line().pointers.data()) {
   build(platform);
   sg4::Activity::on_completion_cb([this](sg4::Activity const& activity) {
-    const auto at = flights_.find(&activity);
-    if (at == flights_.end()) return;
-    const Flight flight = std::move(at->second);  // keeps the activity until its signal is over
-    flights_.erase(at);
-    complete_(flight.completion, now());
+    const auto flight = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(activity.get_data<void>()) - 1);
+    KVLIFT_ASSERT(activity.get_state() == sg4::Activity::State::FINISHED);
+    last_ = std::move(flights_[flight].activity);
+    end_leg(flight);
   });
   for (std::int64_t w = 0; w < platform_.master_threads; ++w) workers_free_at_.push(0.0);
 }
@@ -62,52 +60,22 @@ SimGridDriver::SimGridDriver(const PlatformSettings& platform, Complete complete
 SimGridDriver::~SimGridDriver() = default;
 
 void SimGridDriver::build(const PlatformSettings& platform) {
-  auto* zone = sg4::create_full_zone("cluster");
-  struct Links {
-    sg4::Link *memory, *nic_out, *nic_in;
-  };
-  std::vector<Links> links;
-  std::vector<sg4::Link*> node_links;
+  auto* zone = sg4::create_star_zone("cluster");
   for (const HostSettings& kind : platform.hosts) {
     for (std::int64_t h = 0; h < kind.count; ++h) {
-      const std::size_t host = hosts_.size();
-      const std::string name = "host" + std::to_string(host);
-      hosts_.push_back(kind);
-      links.push_back(
-          {zone->create_link(name + "-memory", kind.copy_bandwidth)->seal(),
-           zone->create_link(name + "-out", kind.nic_bandwidth)->set_latency(seconds_of(kind.nic_latency))->seal(),
-           zone->create_link(name + "-in", kind.nic_bandwidth)->seal()});
-      for (std::int64_t n = 0; n < kind.nodes; ++n) {
-        const std::string node = "node" + std::to_string(nodes_.size());
-        sg4::Host* process = zone->create_host(node, 1e9);
-        if (n == 0) {
-          const SsdSettings& ssd = kind.ssd;
-          sg4::Disk* disk = process->create_disk(name + "-ssd", ssd.read_bandwidth, ssd.write_bandwidth);
-          disk->set_readwrite_bandwidth(ssd.mixed_bandwidth);
-          // Few streams do not reach the device's bandwidth.
-          disk->set_sharing_policy(sg4::Disk::Operation::READ, sg4::Disk::SharingPolicy::NONLINEAR,
-                                   [stream = ssd.stream_bandwidth](double capacity, int streams) {
-                                     return std::min(capacity, stream * streams);
-                                   });
-          disks_.push_back(disk->seal());
-        }
-        node_links.push_back(zone->create_link(node + "-in", kind.node_bandwidth)->seal());
-        nodes_.push_back(process->seal());
-        host_of_.push_back(host);
-      }
-    }
-  }
-  for (std::size_t from = 0; from < nodes_.size(); ++from) {
-    for (std::size_t to = 0; to < nodes_.size(); ++to) {
-      std::vector<sg4::LinkInRoute> route;
-      if (host_of_[from] == host_of_[to]) {
-        route.emplace_back(links[host_of_[to]].memory);
-      } else {
-        route.emplace_back(links[host_of_[from]].nic_out);
-        route.emplace_back(links[host_of_[to]].nic_in);
-      }
-      route.emplace_back(node_links[to]);
-      zone->add_route(nodes_[from]->get_netpoint(), nodes_[to]->get_netpoint(), nullptr, nullptr, route, false);
+      const std::string name = std::to_string(machines_.size());
+      Machine machine{.settings = kind};
+      machine.ssd = zone->create_host("ssd" + name, kind.ssd.read_bandwidth)->seal();
+      machine.memory = zone->create_host("memory" + name, kind.copy_bandwidth)->seal();
+      machine.nic = zone->create_host("nic" + name, 1.0);
+      const sg4::LinkInRoute out(
+          zone->create_link("out" + name, kind.nic_bandwidth)->set_latency(to_seconds(kind.nic_latency))->seal());
+      const sg4::LinkInRoute in(zone->create_link("in" + name, kind.nic_bandwidth)->set_latency(0)->seal());
+      zone->add_route(machine.nic->get_netpoint(), nullptr, nullptr, nullptr, std::vector{out}, false);
+      zone->add_route(nullptr, machine.nic->get_netpoint(), nullptr, nullptr, std::vector{in}, false);
+      machine.nic->seal();
+      for (std::int64_t n = 0; n < kind.nodes; ++n) machine_of_.push_back(static_cast<std::uint32_t>(machines_.size()));
+      machines_.push_back(machine);
     }
   }
   zone->seal();
@@ -115,50 +83,128 @@ void SimGridDriver::build(const PlatformSettings& platform) {
 
 Time SimGridDriver::now() const { return Time{} + from_seconds(sg4::Engine::get_clock()); }
 
-void SimGridDriver::after(double delay_s, const Completion& completion) {
+// -- dates ------------------------------------------------------------------------------------------------------
+
+void SimGridDriver::schedule(double delay_s, const Date& date) {
   ++cost_.timers;
-  simgrid::kernel::timer::Timer::set(sg4::Engine::get_clock() + delay_s,
-                                     [this, completion] { complete_(completion, now()); });
+  Date entry = date;
+  entry.at = sg4::Engine::get_clock() + delay_s;
+  entry.order = order_++;
+  dates_.push(entry);
+  arm();
 }
 
-void SimGridDriver::at(Time date, const Completion& completion) {
-  ++cost_.timers;
-  const double delay_s = std::max(0.0, seconds_of(date - now()));
-  // The library's clock is a double: a date may come back a nanosecond early, which no timer may.
-  simgrid::kernel::timer::Timer::set(sg4::Engine::get_clock() + delay_s,
-                                     [this, date, completion] { complete_(completion, std::max(date, now())); });
+void SimGridDriver::arm() {
+  if (dates_.empty() || (armed_ >= 0 && armed_ <= dates_.top().at)) return;
+  armed_ = dates_.top().at;
+  simgrid::kernel::timer::Timer::set(armed_, [this, at = armed_] { fire(at); });
 }
 
-void SimGridDriver::start(const sg4::ActivityPtr& activity, const Completion& completion) {
+void SimGridDriver::fire(double at) {
+  if (at != armed_) return;  // an earlier date took over and has armed anew since
+  while (!dates_.empty() && dates_.top().at <= sg4::Engine::get_clock()) {
+    const Date due = dates_.top();
+    dates_.pop();
+    if (due.flight != kNone) {
+      continue_disk(due.flight);
+    } else {
+      // The kernel's clock is a double: a date may come back a nanosecond early, which no timer may.
+      complete_(due.completion, std::max(Time{due.at_ns}, now()));
+    }
+  }
+  armed_ = -1;
+  arm();
+}
+
+// -- activities ---------------------------------------------------------------------------------------------------
+
+std::uint32_t SimGridDriver::new_flight(const Completion& completion) {
+  std::uint32_t flight = 0;
+  if (free_flights_.empty()) {
+    flight = static_cast<std::uint32_t>(flights_.size());
+    flights_.emplace_back();
+  } else {
+    flight = free_flights_.back();
+    free_flights_.pop_back();
+  }
+  flights_[flight].completion = completion;
+  flights_[flight].device = 0;
+  flights_[flight].cached = {};
+  return flight;
+}
+
+void SimGridDriver::launch(std::uint32_t flight, const sg4::ActivityPtr& activity) {
   ++cost_.activities;
-  flights_.emplace(activity.get(), Flight{activity, completion});
+  flights_[flight].activity = activity;
 }
 
-void SimGridDriver::request_disk(const Effect& effect, bool reads) {
-  const std::size_t host = host_of_[index(effect.node)];
-  const SsdSettings& ssd = hosts_[host].ssd;
-  const double latency = seconds_of(reads ? ssd.read_latency : ssd.write_latency) * effect.requests;
-  const Completion completion{.id = effect.id, .bytes = effect.bytes};
-  ++cost_.timers;
-  simgrid::kernel::timer::Timer::set(sg4::Engine::get_clock() + latency, [this, host, reads, completion] {
-    const auto type = reads ? sg4::Io::OpType::READ : sg4::Io::OpType::WRITE;
-    sg4::IoPtr io = disks_[host]->io_init(completion.bytes.value, type);
-    start(io, completion);
-    io->start();
-  });
+void SimGridDriver::work(std::uint32_t flight, sg4::Host* where, double amount, double bound) {
+  sg4::ExecPtr exec = sg4::Exec::init();
+  exec->set_flops_amount(amount);
+  if (bound > kUnbounded) exec->set_bound(bound);
+  exec->set_host(where);
+  exec->set_data(reinterpret_cast<void*>(static_cast<std::uintptr_t>(flight) + 1));
+  launch(flight, exec);
+  exec->start();
+}
+
+/// A leg of the flight has ended: the next one begins, or the effect is complete.
+void SimGridDriver::end_leg(std::uint32_t flight) {
+  if (flights_[flight].cached.value > 0) return continue_disk(flight);
+  const Completion completion = flights_[flight].completion;
+  free_flights_.push_back(flight);
+  complete_(completion, now());
+}
+
+void SimGridDriver::request_disk(const Effect& effect) {
+  const std::uint32_t machine = machine_of_[index(effect.node)];
+  const SsdSettings& ssd = machines_[machine].settings.ssd;
+  const bool reads = effect.kind == EffectKind::disk_read;
+  const std::uint32_t flight = new_flight({.id = effect.id, .bytes = effect.bytes});
+  flights_[flight].host = machine;
+  // A request that the page cache answers whole does not wait for the device.
+  const double waits = effect.bytes == effect.cached ? 0.0 : effect.requests;
+  const double latency = to_seconds(reads ? ssd.read_latency : ssd.write_latency) * waits;
+  const double device = static_cast<double>((effect.bytes - effect.cached).value);
+  flights_[flight].cached = effect.cached;
+  const double amount = reads ? device : device * ssd.read_bandwidth / ssd.write_bandwidth;
+  const double bound = reads ? ssd.stream_bandwidth : kUnbounded;
+  flights_[flight].device = amount;
+  flights_[flight].bound = bound;
+  if (latency == 0) return continue_disk(flight);
+  schedule(latency, {.flight = flight});
+}
+
+void SimGridDriver::continue_disk(std::uint32_t flight) {
+  Flight& f = flights_[flight];
+  const Machine& machine = machines_[f.host];
+  if (f.device > 0) {
+    const double amount = std::exchange(f.device, 0.0);
+    return work(flight, machine.ssd, amount, f.bound);
+  }
+  const double cached = static_cast<double>(std::exchange(f.cached, Bytes{0}).value);
+  if (cached > 0) return work(flight, machine.memory, cached, machine.settings.ssd.stream_bandwidth);
+  end_leg(flight);
 }
 
 void SimGridDriver::transfer(const Effect& effect) {
-  const Completion completion{.id = effect.id, .bytes = effect.bytes};
-  sg4::CommPtr comm = sg4::Comm::sendto_init(nodes_[index(effect.node)], nodes_[index(effect.peer)]);
+  const std::uint32_t from = machine_of_[index(effect.node)];
+  const std::uint32_t to = machine_of_[index(effect.peer)];
+  const std::uint32_t flight = new_flight({.id = effect.id, .bytes = effect.bytes});
+  if (from == to) {
+    return work(flight, machines_[to].memory, static_cast<double>(effect.bytes.value),
+                machines_[to].settings.node_bandwidth);
+  }
+  sg4::CommPtr comm = sg4::Comm::sendto_init(machines_[from].nic, machines_[to].nic);
   comm->set_payload_size(static_cast<std::uint64_t>(effect.bytes.value));
-  start(comm, completion);
+  comm->set_data(reinterpret_cast<void*>(static_cast<std::uintptr_t>(flight) + 1));
+  launch(flight, comm);
   comm->start();
 }
 
 double SimGridDriver::call_time(const Effect& effect) {
-  const double latency = seconds_of(platform_.rpc_latency);
-  const double service = seconds_of(platform_.rpc_service) + seconds_of(platform_.rpc_key_service) * effect.requests;
+  const double latency = to_seconds(platform_.rpc_latency);
+  const double service = to_seconds(platform_.rpc_service) + to_seconds(platform_.rpc_key_service) * effect.requests;
   if (effect.peer != kMasterNode) return latency + service;
   // The master's workers serve calls in order of arrival; all calls have the same latency, so that is issue order.
   const double clock = sg4::Engine::get_clock();
@@ -169,42 +215,39 @@ double SimGridDriver::call_time(const Effect& effect) {
 }
 
 void SimGridDriver::take(Effects& effects) {
-  // Starting an activity may complete nothing here and now, so the list does not grow under the loop.
   for (const Effect& effect : effects) {
     const Completion completion{.id = effect.id, .bytes = effect.bytes};
+    const bool empty = effect.bytes.value == 0;
     switch (effect.kind) {
       case EffectKind::timer:
-        at(effect.at, completion);
+        schedule(std::max(0.0, to_seconds(effect.at - now())),
+                 {.at_ns = effect.at.ns, .flight = kNone, .completion = completion});
         break;
       case EffectKind::compute:
-        after(seconds_of(effect.span), completion);
+        after(to_seconds(effect.span), completion);
         break;
       case EffectKind::rpc_request:
         after(call_time(effect), completion);
         break;
       case EffectKind::rpc_reply:
-        after(seconds_of(platform_.rpc_latency), completion);
+        after(to_seconds(platform_.rpc_latency), completion);
         break;
       case EffectKind::disk_read:
       case EffectKind::disk_write:
-        if (effect.bytes.value == 0) {
-          after(0.0, completion);
-        } else {
-          request_disk(effect, effect.kind == EffectKind::disk_read);
-        }
+        empty ? after(0.0, completion) : request_disk(effect);
         break;
       case EffectKind::transfer:
-        if (effect.bytes.value == 0) {
-          after(0.0, completion);
-        } else {
-          transfer(effect);
-        }
+        empty ? after(0.0, completion) : transfer(effect);
         break;
     }
   }
   effects.clear();
 }
 
-void SimGridDriver::run() { engine_.run(); }
+void SimGridDriver::run() {
+  engine_.run();
+  last_ = nullptr;
+  KVLIFT_ASSERT(flights_.size() == free_flights_.size());  // the library is silent about what was lost
+}
 
 }  // namespace kvlift::sim
