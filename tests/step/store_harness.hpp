@@ -144,18 +144,15 @@ class Store {
   /// Takes all DRAM: puts whose bytes never arrive. Allocations fail until release_held().
   void exhaust_dram() {
     std::uint64_t n = 1'000'000;
-    for (std::uint32_t node = 0; node < plan_.nodes.size(); ++node) {
-      alter(transfer(Component::put).at(static_cast<NodeId>(node)), {.held = true}, 1'000'000);
-      start_put(static_cast<NodeId>(node), items(n, 1'000, plan_.nodes[node].segment_bytes));
-      n += 1'000;
-    }
+    alter(transfer(Component::put), {.held = true}, 1'000'000);
     for (Bytes size = kibibytes(1'024); size.value >= 4'096; size = {size.value / 2}) {
       for (std::uint32_t node = 0; node < plan_.nodes.size(); ++node) {
-        start_put(static_cast<NodeId>(node), items(n, 64, size));
-        n += 64;
+        start_put(static_cast<NodeId>(node), items(n, 16, size));
+        n += 16;
       }
     }
     run_for(milliseconds(200));
+    rules_.pop_back();
   }
 
   // -- time ------------------------------------------------------------------------------------------------------
