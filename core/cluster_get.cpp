@@ -103,28 +103,30 @@ void Cluster::State::on_get(std::uint32_t slot, std::uint32_t sequence, const Co
   op.waits_for = 0;
   if (!alive) return get_finish(slot, Error::RPC_FAIL, now);
   if (c.error == Error::OK && !op.answered) {
+    op.answers.clear();
     serve(c, [&](bool first) {
       for (const std::uint32_t i : op.asked) {
         const ObjectView view = master.query(op.node, op.items[i].item.key, now);
-        if (first) op.items[i].view = view;
+        if (first) op.answers.push_back(view);
       }
     });
     return reply(Component::get, slot, op, kMasterNode);
   }
+  if (c.error == Error::OK) {
+    for (std::size_t a = 0; a < op.asked.size(); ++a) {
+      GetOp::Item& item = op.items[op.asked[a]];
+      item.view = op.answers[a];
+      item.lease_until = op.query_sent + item.view.lease;
+      if (op.state == GetOp::State::requerying && item.view.in_memory) ++counters.get_keys_replanned;
+    }
+  }
   if (op.state == GetOp::State::querying) {
     if (c.error != Error::OK) return get_finish(slot, c.error, now);
-    for (GetOp::Item& item : op.items) item.lease_until = op.query_sent + item.view.lease;
     return get_plan_reads(slot, now);
   }
   KVLIFT_ASSERT(op.state == GetOp::State::requerying);
-  if (c.error == Error::OK) {
-    for (const std::uint32_t i : op.asked) {
-      op.items[i].lease_until = op.query_sent + op.items[i].view.lease;
-      if (op.items[i].view.in_memory) ++counters.get_keys_replanned;
-    }
-  }
-  op.waited = now - op.started;
-  get_start_reads(slot, now);
+  op.waited = now - op.wait_began;
+  get_start_reads(slot, now);  // an unanswered second query leaves the plan of the first
 }
 
 void Cluster::State::get_plan_reads(std::uint32_t slot, Time now) {
@@ -146,6 +148,7 @@ void Cluster::State::get_plan_reads(std::uint32_t slot, Time now) {
     trigger_prefetch(op.node, disk_keys, true, now);
   }
   op.state = GetOp::State::waiting;
+  op.wait_began = now;
   op.timer = emit(Component::get_deadline, slot, {.kind = EffectKind::timer, .node = op.node, .at = now + budget});
   get_continue_wait(slot, now);
 }
@@ -197,11 +200,16 @@ void Cluster::State::get_end_wait(std::uint32_t slot, Time now) {
     op.wait_pending = false;
   }
   op.timer = 0;
+  // Keys behind the one that was late may be in memory by now; they need no more waiting.
+  for (; op.wait_next < op.wait_order.size(); ++op.wait_next) {
+    GetOp::Item& item = op.items[op.wait_order[op.wait_next]];
+    item.promoted = throttle.state_of(item.item.key, now) == ThrottleState::completed;
+  }
   op.asked.clear();
   for (const std::uint32_t i : op.wait_order) {
     if (op.items[i].promoted) op.asked.push_back(i);
   }
-  op.waited = now - op.started;
+  op.waited = now - op.wait_began;
   if (op.asked.empty()) return get_start_reads(slot, now);
   op.state = GetOp::State::requerying;
   op.query_sent = now;

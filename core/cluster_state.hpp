@@ -97,6 +97,7 @@ struct GetOp : Operation {
   State state = State::querying;
   std::vector<Item> items;
   std::vector<std::uint32_t> asked;       ///< items of the query under way
+  std::vector<ObjectView> answers;        ///< to it, by item of `asked`; they count when the reply is here
   std::vector<std::uint32_t> wait_order;  ///< SSD-bound items in the order they are waited for
   std::size_t wait_next = 0;
   bool wait_pending = false;      ///< registered as a waiter for wait_order[wait_next]
@@ -105,7 +106,7 @@ struct GetOp : Operation {
   std::int64_t parts = 0;         ///< staged reads under way
   TransferSet memory;
   bool memory_settled = false;  ///< outcomes of the memory keys are final
-  Time started, query_sent, read_started, memory_done;
+  Time started, query_sent, wait_began, read_started, memory_done;
   Duration waited;
 };
 
