@@ -218,9 +218,14 @@ void Cluster::State::get_end_wait(std::uint32_t slot, Time now) {
 
 void Cluster::State::get_start_reads(std::uint32_t slot, Time now) {
   GetOp& op = gets[slot];
+  struct Source {
+    Allocation place;
+    Bytes bytes;
+    std::int32_t keys = 0;
+  };
   op.state = GetOp::State::reading;
   op.read_started = op.memory_done = now;
-  std::vector<std::pair<Allocation, Bytes>> sources;  // memory, by segment, in order of first key
+  std::vector<Source> sources;  // memory, by segment, in order of first key
   for (GetOp::Item& item : op.items) {
     const ObjectView& view = item.view;
     if (view.error != Error::OK || (!view.in_memory && !view.on_disk)) {
@@ -231,11 +236,12 @@ void Cluster::State::get_start_reads(std::uint32_t slot, Time now) {
       item.outcome.tier = Tier::memory;
       ++counters.get_keys_memory;
       const auto at = std::find_if(sources.begin(), sources.end(),
-                                   [&](const auto& s) { return s.first.segment == view.memory.segment; });
+                                   [&](const Source& s) { return s.place.segment == view.memory.segment; });
       if (at == sources.end()) {
-        sources.emplace_back(view.memory, view.size);
+        sources.push_back({view.memory, view.size, 1});
       } else {
-        at->second += view.size;
+        at->bytes += view.size;
+        ++at->keys;
       }
     } else {
       item.outcome.tier = Tier::disk;
@@ -244,10 +250,15 @@ void Cluster::State::get_start_reads(std::uint32_t slot, Time now) {
         op.endpoints.push_back(view.holder);
     }
   }
-  for (const auto& [place, bytes] : sources) {
+  for (const auto& [place, bytes, keys] : sources) {
     counters.bytes_read_dram += static_cast<std::uint64_t>(bytes.value);
-    const std::uint32_t sequence =
-        emit(Component::get, slot, {.kind = EffectKind::transfer, .node = place.node, .peer = op.node, .bytes = bytes});
+    const std::uint32_t sequence = emit(Component::get, slot,
+                                        {.kind = EffectKind::transfer,
+                                         .node = place.node,
+                                         .peer = op.node,
+                                         .requests = keys,
+                                         .bytes = bytes,
+                                         .accelerator = op.node});
     op.memory.add({sequence, place, bytes});
   }
   if (!plan.store.legacy.serial_endpoints) {

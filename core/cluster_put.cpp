@@ -104,25 +104,36 @@ void Cluster::State::put_start_writes(std::uint32_t slot, Time now) {
     op.state = PutOp::State::retry_wait;
     return sleep(Component::put, slot, op, now + plan.store.client.put_retry_delay);
   }
-  std::vector<std::pair<Allocation, Bytes>> targets;  // by segment, in order of first key
+  struct Target {
+    Allocation place;
+    Bytes bytes;
+    std::int32_t keys = 0;
+  };
+  std::vector<Target> targets;  // by segment, in order of first key
   for (const PutOp::Item& item : op.items) {
     if (!item.started) continue;
     for (const Allocation& target : item.targets) {
       shadow_begin_write(target);
       const auto at = std::find_if(targets.begin(), targets.end(),
-                                   [&](const auto& t) { return t.first.segment == target.segment; });
+                                   [&](const Target& t) { return t.place.segment == target.segment; });
       if (at == targets.end()) {
-        targets.emplace_back(target, target.size);
+        targets.push_back({target, target.size, 1});
       } else {
-        at->second += target.size;
+        at->bytes += target.size;
+        ++at->keys;
       }
     }
   }
   if (targets.empty()) return put_finish(slot, Error::OK, now);
   op.state = PutOp::State::writing;
-  for (const auto& [place, bytes] : targets) {
-    const std::uint32_t sequence =
-        emit(Component::put, slot, {.kind = EffectKind::transfer, .node = op.node, .peer = place.node, .bytes = bytes});
+  for (const auto& [place, bytes, keys] : targets) {
+    const std::uint32_t sequence = emit(Component::put, slot,
+                                        {.kind = EffectKind::transfer,
+                                         .node = op.node,
+                                         .peer = place.node,
+                                         .requests = keys,
+                                         .bytes = bytes,
+                                         .accelerator = op.node});
     op.writes.add({sequence, place, bytes});
   }
 }

@@ -53,7 +53,12 @@ void Cluster::State::on_staged_read(std::uint32_t slot, const Completion& c, Tim
       if (c.error != Error::OK) return staged_read_fail(slot, c.error, now);
       op.state = StagedReadOp::State::pulling;
       op.waits_for = emit(Component::staged_read, slot,
-                          {.kind = EffectKind::transfer, .node = op.holder, .peer = op.node, .bytes = op.window_bytes});
+                          {.kind = EffectKind::transfer,
+                           .node = op.holder,
+                           .peer = op.node,
+                           .requests = static_cast<std::int32_t>(op.window_end - op.window_begin),
+                           .bytes = op.window_bytes,
+                           .accelerator = op.node});
       return;
     case StagedReadOp::State::pulling: {
       const bool whole = c.error == Error::OK && c.bytes == op.window_bytes;

@@ -34,8 +34,8 @@ enum class EffectKind : std::uint8_t {
   rpc_reply,    ///< `node` answers `peer`
   disk_read,    ///< `bytes` in `requests` device requests, one after another, from the SSD of `node`
   disk_write,   ///< `bytes` in `requests` device requests to the SSD of `node`
-  transfer,     ///< `bytes` from the memory of `node` to the memory of `peer` (the same host: a copy)
-  compute,      ///< `node`'s accelerator is busy for `span`
+  transfer,  ///< `bytes` in `requests` keys from the memory of `node` to the memory of `peer` (the same host: a copy)
+  compute,   ///< `node`'s accelerator is busy for `span`
 };
 
 struct Effect {
@@ -45,9 +45,10 @@ struct Effect {
   NodeId peer = NodeId::none;
   std::int32_t requests = 0;
   Bytes bytes = {};
-  Bytes cached = {};   ///< disk_read only: the part that the host's page cache holds
-  Time at = {};        ///< timer only
-  Duration span = {};  ///< compute only
+  NodeId accelerator = NodeId::none;  ///< transfer only: whose accelerator memory is at one of its ends, if any
+  Bytes cached = {};                  ///< disk_read only: the part that the host's page cache holds
+  Time at = {};                       ///< timer only
+  Duration span = {};                 ///< compute only
 };
 
 struct Completion {

@@ -16,10 +16,11 @@ namespace kvlift {
 struct SsdSettings {
   double read_bandwidth = 3.0e9;    ///< bytes/s of the device when it only reads
   double write_bandwidth = 2.0e9;   ///< bytes/s of the device when it only writes
-  double stream_bandwidth = 1.5e9;  ///< bytes/s that one request stream reaches alone, from the device or from cache
+  double stream_bandwidth = 1.5e9;  ///< bytes/s that one request stream reaches alone
   Duration read_latency = microseconds(90);
   Duration write_latency = microseconds(30);
-  Bytes page_cache_bytes = {0};  ///< of the host's page cache for buffered reads; 0: direct I/O
+  double cached_bandwidth = 1.5e9;  ///< bytes/s of one stream that the page cache answers
+  Bytes page_cache_bytes = {0};     ///< of the host's page cache for buffered reads; 0: direct I/O
 };
 
 /// One machine with its SSD; `nodes` store processes share it (a node is one rank's client).
@@ -29,7 +30,8 @@ struct HostSettings {
   Bytes segment_bytes = {1LL << 30};  ///< DRAM that each node mounts to the pool
   SsdSettings ssd;
   double copy_bandwidth = 20.0e9;  ///< bytes/s of copies inside the host, all together
-  double node_bandwidth = 10.0e9;  ///< bytes/s into one node's accelerator memory
+  double node_bandwidth = 10.0e9;  ///< bytes/s between host memory and the accelerator of one node
+  Duration node_key_time = {0};    ///< more for each key of such a transfer: its many slices, one a layer
   double nic_bandwidth = 25.0e9;   ///< bytes/s each way
   Duration nic_latency = microseconds(5);
 };

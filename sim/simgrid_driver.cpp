@@ -74,7 +74,16 @@ void SimGridDriver::build(const PlatformSettings& platform) {
       zone->add_route(machine.nic->get_netpoint(), nullptr, nullptr, nullptr, std::vector{out}, false);
       zone->add_route(nullptr, machine.nic->get_netpoint(), nullptr, nullptr, std::vector{in}, false);
       machine.nic->seal();
-      for (std::int64_t n = 0; n < kind.nodes; ++n) machine_of_.push_back(static_cast<std::uint32_t>(machines_.size()));
+      const sg4::LinkInRoute memory(zone->create_link("copies" + name, kind.copy_bandwidth)->seal());
+      for (std::int64_t n = 0; n < kind.nodes; ++n) {
+        const std::string node = std::to_string(nodes_.size());
+        sg4::Host* process = zone->create_host("node" + node, 1.0);
+        const sg4::LinkInRoute own(zone->create_link("own" + node, kind.node_bandwidth)->seal());
+        zone->add_route(process->get_netpoint(), process->get_netpoint(), nullptr, nullptr, std::vector{memory, own},
+                        false);
+        nodes_.push_back(process->seal());
+        machine_of_.push_back(static_cast<std::uint32_t>(machines_.size()));
+      }
       machines_.push_back(machine);
     }
   }
@@ -151,6 +160,7 @@ void SimGridDriver::work(std::uint32_t flight, sg4::Host* where, double amount, 
 /// A leg of the flight has ended: the next one begins, or the effect is complete.
 void SimGridDriver::end_leg(std::uint32_t flight) {
   if (flights_[flight].cached.value > 0) return continue_disk(flight);
+  if (flights_[flight].from != nullptr) return send(flight);
   const Completion completion = flights_[flight].completion;
   free_flights_.push_back(flight);
   complete_(completion, now());
@@ -183,7 +193,7 @@ void SimGridDriver::continue_disk(std::uint32_t flight) {
     return work(flight, machine.ssd, amount, f.bound);
   }
   const double cached = static_cast<double>(std::exchange(f.cached, Bytes{0}).value);
-  if (cached > 0) return work(flight, machine.memory, cached, machine.settings.ssd.stream_bandwidth);
+  if (cached > 0) return work(flight, machine.memory, cached, machine.settings.ssd.cached_bandwidth);
   end_leg(flight);
 }
 
@@ -191,12 +201,23 @@ void SimGridDriver::transfer(const Effect& effect) {
   const std::uint32_t from = machine_of_[index(effect.node)];
   const std::uint32_t to = machine_of_[index(effect.peer)];
   const std::uint32_t flight = new_flight({.id = effect.id, .bytes = effect.bytes});
-  if (from == to) {
-    return work(flight, machines_[to].memory, static_cast<double>(effect.bytes.value),
-                machines_[to].settings.node_bandwidth);
-  }
-  sg4::CommPtr comm = sg4::Comm::sendto_init(machines_[from].nic, machines_[to].nic);
-  comm->set_payload_size(static_cast<std::uint64_t>(effect.bytes.value));
+  const HostSettings& host = machines_[to].settings;
+  if (from == to && effect.accelerator == NodeId::none)
+    return work(flight, machines_[to].memory, static_cast<double>(effect.bytes.value), kUnbounded);
+  Flight& f = flights_[flight];
+  f.from = from == to ? nodes_[index(effect.accelerator)] : machines_[from].nic;
+  f.to = from == to ? f.from : machines_[to].nic;
+  f.host = to;
+  const double slices = to_seconds(host.node_key_time) * effect.requests;
+  if (slices > 0 && effect.accelerator != NodeId::none)
+    return work(flight, nodes_[index(effect.accelerator)], slices, kUnbounded);
+  end_leg(flight);
+}
+
+void SimGridDriver::send(std::uint32_t flight) {
+  Flight& f = flights_[flight];
+  sg4::CommPtr comm = sg4::Comm::sendto_init(std::exchange(f.from, nullptr), f.to);
+  comm->set_payload_size(static_cast<std::uint64_t>(f.completion.bytes.value));
   comm->set_data(reinterpret_cast<void*>(static_cast<std::uintptr_t>(flight) + 1));
   launch(flight, comm);
   comm->start();

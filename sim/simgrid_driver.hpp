@@ -7,7 +7,8 @@
 //
 //   disk_read      latency x requests, then device time (bound: one stream), then what the page cache holds
 //   disk_write     latency x requests, then device time
-//   transfer       inside a host: memory time (bound: one node); between hosts: NIC out and NIC in
+//   transfer       inside a host: its memory, and the link of the accelerator at one end, if one is;
+//                  between hosts: NIC out and NIC in
 //   call           latency, then at the master a queue for its RPC workers, then the service time
 //   timer, compute a date
 //
@@ -45,14 +46,17 @@ class SimGridDriver {
   const Cost& cost() const { return cost_; }
 
  private:
-  /// One effect on its way. Reads have two legs: device, then page cache.
+  /// One effect on its way. Reads have two legs: device, then page cache. Transfers with an accelerator have two:
+  /// the time of its slices, then the bytes.
   struct Flight {
     simgrid::s4u::ActivityPtr activity;
     Completion completion;
     std::uint32_t host = 0;
-    double device = 0;  ///< work at the device that waits for the latency to pass
-    double bound = 0;   ///< of that work
-    Bytes cached;       ///< what comes from the page cache after it
+    double device = 0;                   ///< work at the device that waits for the latency to pass
+    double bound = 0;                    ///< of that work
+    Bytes cached;                        ///< what comes from the page cache after it
+    simgrid::s4u::Host* from = nullptr;  ///< of a transfer whose slices are being prepared
+    simgrid::s4u::Host* to = nullptr;
   };
   struct Date {
     double at = 0;
@@ -84,6 +88,7 @@ class SimGridDriver {
   void request_disk(const Effect& effect);
   void continue_disk(std::uint32_t flight);
   void transfer(const Effect& effect);
+  void send(std::uint32_t flight);
   /// Seconds until the callee has served the call.
   double call_time(const Effect& effect);
 
@@ -91,7 +96,8 @@ class SimGridDriver {
   Complete complete_;
   simgrid::s4u::Engine engine_;
   std::vector<Machine> machines_;
-  std::vector<std::uint32_t> machine_of_;  ///< by node
+  std::vector<std::uint32_t> machine_of_;   ///< by node
+  std::vector<simgrid::s4u::Host*> nodes_;  ///< by node: its accelerator's link, as a route from it to itself
   std::vector<Flight> flights_;
   std::vector<std::uint32_t> free_flights_;
   simgrid::s4u::ActivityPtr last_;  ///< an activity must outlive its own signal

@@ -79,7 +79,11 @@ Duration StepDriver::nominal(const Effect& e) const {
     case EffectKind::transfer: {
       const std::uint32_t from = host_of_[index(e.node)];
       const std::uint32_t to = host_of_[index(e.peer)];
-      if (from == to) return from_seconds(bytes / std::min(hosts_[from].copy_bandwidth, hosts_[from].node_bandwidth));
+      if (from == to) {
+        const double link = e.accelerator == NodeId::none ? hosts_[from].copy_bandwidth : hosts_[from].node_bandwidth;
+        const Duration slices{e.accelerator == NodeId::none ? 0 : hosts_[from].node_key_time.ns * e.requests};
+        return slices + from_seconds(bytes / std::min(hosts_[from].copy_bandwidth, link));
+      }
       return hosts_[from].nic_latency +
              from_seconds(bytes / std::min(hosts_[from].nic_bandwidth, hosts_[to].nic_bandwidth));
     }
