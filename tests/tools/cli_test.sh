@@ -84,6 +84,17 @@ grep -q ASSUMED out || fail "explain marks nothing as assumed"
 expect 0 scenario schema --format json
 json "d['properties']['engine']['properties']['ranks']['minimum'] == 1" "schema"
 
+# A trace.
+for i in 0 1 2 3 4 5; do
+  echo "{\"timestamp\": $((i / 2 * 3000)), \"input_length\": 1024, \"output_length\": 2, \"hash_ids\": [0, $((i / 3 + 1))]}"
+done >trace.jsonl
+expect 0 replay trace.jsonl --config conversation-hour --driver step --format json
+json "d['phases']['replay']['arms']['none']['requests'] == 6" "replay"
+grep -q 'requests/s' err || fail "replay does not say how fast it was"
+sed '3s/1024/-5/' trace.jsonl >broken.jsonl
+refuses 'broken.jsonl:3' replay broken.jsonl --config conversation-hour --driver step --format json
+refuses 'no trace is given' compare conversation-hour --driver step
+
 # Files.
 expect 0 run small.json --driver step --seeds 2 --out results --timeline trace.json --requests requests.jsonl
 for file in results/result.json results/scenario.json trace.json; do

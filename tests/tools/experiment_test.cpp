@@ -5,6 +5,8 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <filesystem>
+#include <fstream>
 #include <sstream>
 #include <string>
 
@@ -149,6 +151,43 @@ TEST(Run, ABrokenRunIsOneLine) {
   EXPECT_EQ(failure_of<RunError>(example(), "forgetful"),
             "s: arm A, seed 1: the driver did not return the phases of the plan");
   EXPECT_EQ(failure_of<UserError>(example(), "sym"), "--driver: no driver \"sym\"; did you mean \"sim\"?");
+}
+
+/// Takes every request of the trace; its phase has as many.
+RunResult read_the_trace(const RunPlan& plan) {
+  RunResult result;
+  result.phases.emplace_back().name = plan.workload.phases.front().name;
+  Request request;
+  while (plan.workload.source(request)) {
+    RequestRecord& record = result.phases.back().requests.emplace_back();
+    record.arrival = request.arrival;
+    record.input = request.input;
+  }
+  return result;
+}
+
+TEST(Trace, IsReadByEachRunAndItsFaultsAreTheUsers) {
+  const std::filesystem::path folder = testing::TempDir();
+  const std::string good = R"({"timestamp": 0, "input_length": 20, "output_length": 1, "hash_ids": [0, 1]})";
+  std::ofstream(folder / "good.jsonl") << good << "\n" << good << "\n";
+  std::ofstream(folder / "bad.jsonl") << good << "\n{\"timestamp\": 0}\n";
+  const std::string text = R"({"engine": {"bytes_per_token": 10, "block_tokens": 16}, "workload": {
+      "trace": {"block_tokens": 16}, "phases": [{"name": "x", "kind": "open_loop", "measured": true}]}})";
+  const Drivers drivers{{"sim", read_the_trace}};
+  const auto with = [&](const std::string& path) {
+    return scenario_of(text, "s.json", {{"workload.trace.path", path}});
+  };
+  const Scenario s = with((folder / "good.jsonl").string());
+  const ExperimentResult result = run_experiment(s, drivers, {"sim", {}, 2, 1, {}});
+  EXPECT_EQ(result.runs[0][1].phases[0].requests.size(), 2U);
+  EXPECT_THAT(
+      summarise(s, result, {}).phases[0].notes,
+      testing::Contains("trace good.jsonl: arrivals that share a stamp are set apart evenly until the next stamp"));
+  for (const char* name : {"bad.jsonl", "missing.jsonl"}) {
+    const Scenario broken = with((folder / name).string());
+    EXPECT_THROW(run_experiment(broken, drivers, {"sim", {}, 1, 1, {}}), UserError) << name;
+  }
+  EXPECT_THROW(run_experiment(scenario_of(text, "s.json"), drivers, {"sim", {}, 1, 1, {}}), UserError) << "no trace";
 }
 
 TEST(ResultBytes, GoThereAndBack) {

@@ -177,6 +177,14 @@ void lengthen_policy(Json& tree) {
   if (policy != tree.end() && policy->is_string()) *policy = Json{{"preset", policy->get<std::string>()}};
 }
 
+/// Lists of objects, as many in one as in the other.
+bool are_matching_lists(const Json& a, const Json& b) {
+  const auto of_objects = [](const Json& list) {
+    return list.is_array() && std::all_of(list.begin(), list.end(), [](const Json& e) { return e.is_object(); });
+  };
+  return of_objects(a) && of_objects(b) && a.size() == b.size();
+}
+
 struct Step {
   std::string name;
   std::optional<std::size_t> index;
@@ -226,6 +234,10 @@ Json checked_document(Json document, const std::string& file) {
 }
 
 void merge(Json& base, const Json& overlay) {
+  if (are_matching_lists(base, overlay)) {
+    for (std::size_t i = 0; i < base.size(); ++i) merge(base[i], overlay[i]);
+    return;
+  }
   if (!base.is_object() || !overlay.is_object()) {
     base = overlay;
     return;

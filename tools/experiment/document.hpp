@@ -21,7 +21,8 @@ inline constexpr std::int64_t kSeedsMax = 10'000;
 /// Returns the tree in its long form: "policy": "NAME" becomes "policy": {"preset": "NAME"}.
 Json checked_document(Json document, const std::string& file);
 
-/// Objects are merged, everything else is replaced. A "policy" that names a preset replaces the whole policy.
+/// Objects are merged, and lists of as many objects element by element; everything else is replaced. A "policy" that
+/// names a preset replaces the whole policy.
 void merge(Json& base, const Json& overlay);
 
 /// The node at a path such as "cluster.hosts[0].nodes"; null pointer when it is not there.

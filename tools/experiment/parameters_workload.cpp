@@ -39,10 +39,10 @@ void add_workload_parameters(std::vector<Parameter>& out) {
                    "", KVLIFT_FIELD(trace.path)),
           number({"workload.trace.block_tokens", "tokens that one hash id stands for; never guessed", none}, "tokens",
                  KVLIFT_FIELD(trace.block_tokens), 0, 1e9),
-          choice(
-              {"workload.trace.spread", "arrivals that share a stamp: together (none), or evenly until the next tick",
-               "assumed: a tick hides arrivals that were apart"},
-              KVLIFT_CHOICE(trace.spread), {"none", "even"}),
+          choice({"workload.trace.spread",
+                  "arrivals that share a stamp: together (none), evenly until the next stamp, or at random points",
+                  "assumed: a tick hides arrivals that were apart"},
+                 KVLIFT_CHOICE(trace.spread), {"none", "even", "uniform"}),
           number({"workload.trace.requests_max", "stop after so many requests; 0: all", "all"}, "requests",
                  KVLIFT_FIELD(trace.requests_max), 0),
       });

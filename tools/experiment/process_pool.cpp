@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <exception>
 
 #include "tools/kvlift/user_error.hpp"
 
@@ -95,7 +96,7 @@ bool read_some(Child& child) {
   return n == 0 || (n < 0 && errno != EINTR);
 }
 
-/// Empty when the task answered; otherwise it throws.
+/// Throws unless the task answered.
 void reap(const ProcessPool& pool, const Child& child) {
   int status = 0;
   while (::waitpid(child.pid, &status, 0) < 0 && errno == EINTR) {
@@ -116,8 +117,14 @@ std::vector<std::string> run_all(const ProcessPool& pool, std::size_t tasks) {
   Children children;
   std::size_t next = 0;
   std::size_t done = 0;
-  while (done < tasks) {
-    while (next < tasks && children.running.size() < std::max<std::size_t>(1, pool.jobs)) {
+  std::size_t failed_task = tasks;  // the first that failed so far; tasks after it no longer matter
+  std::exception_ptr failure;
+  const auto undecided = [&] {
+    const auto& running = children.running;
+    return std::any_of(running.begin(), running.end(), [&](const Child& child) { return child.task < failed_task; });
+  };
+  while (next < failed_task || undecided()) {
+    while (next < failed_task && children.running.size() < std::max<std::size_t>(1, pool.jobs)) {
       children.running.push_back(start(pool, next, children));
       ++next;
     }
@@ -128,12 +135,20 @@ std::vector<std::string> run_all(const ProcessPool& pool, std::size_t tasks) {
       if (waits[i].revents == 0 || !read_some(children.running[i])) continue;
       Child child = std::move(children.running[i]);
       children.running.erase(children.running.begin() + static_cast<std::ptrdiff_t>(i));
-      reap(pool, child);
-      answers[child.task] = std::move(child.answer);
-      ++done;
+      try {
+        reap(pool, child);
+        answers[child.task] = std::move(child.answer);
+        ++done;
+      } catch (const std::runtime_error&) {
+        if (child.task < failed_task) {
+          failed_task = child.task;
+          failure = std::current_exception();
+        }
+      }
     }
     pool.on_progress(done);
   }
+  if (failure) std::rethrow_exception(failure);
   return answers;
 }
 

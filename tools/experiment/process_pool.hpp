@@ -26,8 +26,8 @@ struct ProcessPool {
   std::function<void(std::size_t done)> on_progress = [](std::size_t) {};  ///< every 100 ms or so
 };
 
-/// All answers. A UserError thrown by a task is thrown here as one; anything else is a RunError. The first failure
-/// that is seen ends the pool: what still runs is killed.
+/// All answers. A UserError thrown by a task is thrown here as one; anything else is a RunError. The failure
+/// of the first task that fails, in their order, whichever ends first; what still runs then is killed.
 std::vector<std::string> run_all(const ProcessPool& pool, std::size_t tasks);
 
 }  // namespace kvlift::experiment

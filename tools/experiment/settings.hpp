@@ -10,19 +10,16 @@
 #include "core/run.hpp"
 #include "core/settings.hpp"
 #include "core/workload.hpp"
+#include "traces/spread.hpp"
 
 namespace kvlift::experiment {
 
 struct TraceSettings {
-  /// What becomes of requests that carry the same stamp because the trace counts time in coarse ticks.
-  enum class Spread : std::uint8_t {
-    none,  ///< they arrive together
-    even,  ///< they are set apart evenly until the next tick
-  };
   std::string path;           ///< Mooncake JSONL, plain or gzip; empty: the workload is closed loop
   Tokens block_tokens = {0};  ///< tokens that one hash id stands for; 0: not said, which is an error with a trace
-  Spread spread = Spread::even;
-  std::int64_t requests_max = 0;  ///< stop after so many; 0: all
+  SpreadSettings::Kind spread =
+      SpreadSettings::Kind::even;  ///< arrivals that share a stamp; uniform: by the run's seed
+  std::int64_t requests_max = 0;   ///< stop after so many; 0: all
 };
 
 struct Settings {
@@ -44,7 +41,8 @@ Bytes largest_object(const Settings& settings);
 /// KV that one closed-loop prompt keeps in the store.
 Bytes prompt_bytes(const Settings& settings);
 
-/// What a driver runs. Opens the trace, so each run needs a plan of its own.
+/// What a driver runs. Opens the trace, so each run needs a plan of its own. UserError when there is no trace to open;
+/// what is wrong further down in a trace is a UserError of the source.
 RunPlan make_plan(const Settings& settings, std::uint64_t seed);
 
 }  // namespace kvlift::experiment

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 
 #include "tools/experiment/lease_pressure.hpp"
 #include "tools/experiment/number_text.hpp"
@@ -144,10 +145,27 @@ ArmSummary summarise_arm(const Arm& arm, const std::vector<RunResult>& runs, std
   return out;
 }
 
+std::string spread_text(SpreadSettings::Kind kind) {
+  switch (kind) {
+    case SpreadSettings::Kind::none:
+      return "arrive together";
+    case SpreadSettings::Kind::even:
+      return "are set apart evenly until the next stamp";
+    case SpreadSettings::Kind::uniform:
+      return "are set apart at random until the next stamp";
+  }
+  return "";
+}
+
 void add_notes(PhaseSummary& phase, const Scenario& scenario, std::size_t seeds) {
   const double requests = phase.arms.front().requests.value;
   if (requests < 100) {
     phase.notes.push_back("n = " + number_text(requests) + ": p99 is one request of each run, the slowest");
+  }
+  const TraceSettings& trace = scenario.arm(phase.arms.front().name).settings.trace;
+  if (!trace.path.empty()) {
+    phase.notes.push_back("trace " + std::filesystem::path(trace.path).filename().string() +
+                          ": arrivals that share a stamp " + spread_text(trace.spread));
   }
   for (const ArmSummary& arm : phase.arms) {
     if (!arm.exercised()) {
