@@ -53,13 +53,18 @@ void Cluster::State::on_offload(std::uint32_t slot, const Completion& c, Time no
     case OffloadOp::State::evicting:
     case OffloadOp::State::trimming: {
       if (c.error == Error::OK && !op.answered) {
-        serve(c, [&](bool) { (void)master.evict_disk_replicas(op.node, op.doomed_keys, now); });
+        const bool withdraws = op.state == OffloadOp::State::trimming;
+        serve(c, [&](bool) {
+          (void)master.evict_disk_replicas(op.node, op.doomed_keys, now);
+          if (withdraws) (void)master.evict_disk_replicas(op.node, holder.withdrawn, now);
+        });
         return reply(Component::offload, slot, op, kMasterNode);
       }
       const bool trimming = op.state == OffloadOp::State::trimming;
       if (c.error == Error::OK) {
         counters.ssd_keys_evicted += op.doomed_keys.size();
         for (const std::uint32_t bucket : op.doomed_buckets) holder.ssd.erase_bucket(bucket);
+        if (trimming) holder.withdrawn.clear();
       }
       op.doomed_buckets.clear();
       op.doomed_keys.clear();
@@ -112,10 +117,15 @@ void Cluster::State::offload_pack(std::uint32_t slot, Time now) {
   std::vector<OffloadTask> pending;
   pending.swap(holder.tail);
   for (const OffloadTask& task : op.tasks) {
-    const bool carried =
-        std::any_of(pending.begin(), pending.end(), [&](const OffloadTask& p) { return p.key == task.key; });
-    if (carried) continue;  // it is in the left-over already (RC-34)
-    if (holder.ssd.size_of(task.key)) {
+    const auto carried =
+        std::find_if(pending.begin(), pending.end(), [&](const OffloadTask& p) { return p.key == task.key; });
+    if (carried != pending.end()) {
+      *carried = task;  // it is in the left-over already (RC-34); the later task may be of a later version
+      continue;
+    }
+    const auto version = holder.ssd.version_of(task.key);
+    if (version && *version != task.version) holder.ssd.erase(task.key);  // of an object that was removed or replaced
+    if (version && *version == task.version) {
       op.reports.push_back({task.key, task.source.size, task.version});  // on SSD already: done (RC-35)
     } else if (task.source.node != op.node || !reachable(task.source) ||
                task.source.size > plan.store.holder.bucket_bytes || task.source.size.value <= 0) {
@@ -212,8 +222,12 @@ void Cluster::State::offload_report(std::uint32_t slot, Time now) {
 void Cluster::State::offload_after_report(std::uint32_t slot, Error error, Time now) {
   OffloadOp& op = offloads[slot];
   if (error != Error::OK && op.has_written) {
-    // Whether the master heard it is unknown: withdraw there too at the next rescan; here the bucket goes.
-    node(op.node).ssd.erase_bucket(op.written_bucket);
+    // Whether the master heard it is unknown. The bucket goes, and the listing, if there is one, in this round too.
+    NodeState& holder = node(op.node);
+    for (const OffloadReport& report : op.reports) {
+      if (report.size.value >= 0) holder.withdrawn.push_back(report.key);
+    }
+    holder.ssd.erase_bucket(op.written_bucket);
     ++counters.offload_rollbacks;
   } else if (error == Error::OK && op.has_written) {
     for (std::size_t i = 0; i < op.reports.size(); ++i) {
@@ -227,13 +241,15 @@ void Cluster::State::offload_after_report(std::uint32_t slot, Error error, Time 
 
 void Cluster::State::offload_trim(std::uint32_t slot, Time now) {
   OffloadOp& op = offloads[slot];
+  NodeState& holder = node(op.node);
   op.doomed_buckets.clear();
   op.doomed_keys.clear();
-  node(op.node).ssd.plan_watermark(plan.store.holder.ssd_high_watermark_ratio,
-                                   plan.store.holder.ssd_low_watermark_ratio, op.doomed_buckets, op.doomed_keys);
-  if (op.doomed_buckets.empty()) return offload_sleep(slot, now);
+  holder.ssd.plan_watermark(plan.store.holder.ssd_high_watermark_ratio, plan.store.holder.ssd_low_watermark_ratio,
+                            op.doomed_buckets, op.doomed_keys);
+  std::erase_if(holder.withdrawn, [&](const ObjectKey& k) { return holder.ssd.size_of(k).has_value(); });
+  if (op.doomed_buckets.empty() && holder.withdrawn.empty()) return offload_sleep(slot, now);
   op.state = OffloadOp::State::trimming;
-  call(Component::offload, slot, op, kMasterNode, op.doomed_keys.size());
+  call(Component::offload, slot, op, kMasterNode, op.doomed_keys.size() + holder.withdrawn.size());
 }
 
 // -- liveness -----------------------------------------------------------------------------------------------

@@ -224,6 +224,7 @@ struct NodeState {
   bool accepting = true;
   std::vector<OffloadTask> tail;  ///< objects of a bucket that is not full yet
   Time tail_since = kLongAgo;
+  std::vector<ObjectKey> withdrawn;  ///< rolled back here after a report without an answer; the master may list them
 };
 
 struct Cluster::State {

@@ -10,6 +10,12 @@ std::optional<Bytes> SsdIndex::size_of(const ObjectKey& key) const {
   return buckets_[at->second.bucket].objects[at->second.position].size;
 }
 
+std::optional<std::uint64_t> SsdIndex::version_of(const ObjectKey& key) const {
+  const auto at = where_.find(key);
+  if (at == where_.end()) return std::nullopt;
+  return buckets_[at->second.bucket].objects[at->second.position].version;
+}
+
 bool SsdIndex::intact(const ObjectKey& key) const {
   const auto at = where_.find(key);
   return at == where_.end() || buckets_[at->second.bucket].objects[at->second.position].intact;

@@ -31,6 +31,8 @@ class SsdIndex {
 
   /// Size in bytes; empty when the key is not here. This look-up guards every promotion (section 5.4).
   std::optional<Bytes> size_of(const ObjectKey& key) const;
+  /// Version of the object whose bytes are here; empty when the key is not.
+  std::optional<std::uint64_t> version_of(const ObjectKey& key) const;
   /// False when other bytes than the key's were written; an object deleted meanwhile was read before it went.
   bool intact(const ObjectKey& key) const;
   /// A read of the key: moves its bucket to the young end when eviction is lru.

@@ -72,12 +72,15 @@ struct Match {
   std::optional<EffectKind> kind = std::nullopt;
   NodeId node = NodeId::none;  ///< none: any
   int skip = 0;
+  std::int32_t requests = -1;  ///< -1: any
 
-  Match after(int n) const { return {component, kind, node, n}; }
-  Match at(NodeId n) const { return {component, kind, n, skip}; }
+  Match after(int n) const { return {component, kind, node, n, requests}; }
+  Match at(NodeId n) const { return {component, kind, n, skip, requests}; }
+  Match of_keys(std::int32_t n) const { return {component, kind, node, skip, n}; }
   bool accepts(const Effect& e) const {
     return (component == Component::none || static_cast<std::uint64_t>(e.id) >> 56 == std::uint64_t(component)) &&
-           (!kind || *kind == e.kind) && (node == NodeId::none || node == e.node);
+           (!kind || *kind == e.kind) && (requests < 0 || requests == e.requests) &&
+           (node == NodeId::none || node == e.node);
   }
 };
 inline Match request(Component c) { return {c, EffectKind::rpc_request}; }
