@@ -139,7 +139,7 @@ INSTANTIATE_TEST_SUITE_P(Table, EveryFailure,
                                                  {},
                                                  {Command::release_staging, Command::notify_failure},
                                                  Error::RPC_FAIL}),
-                         [](const auto& info) { return std::string(info.param.name); });
+                         [](const auto& c) { return std::string(c.param.name); });
 
 TEST(Promotion, a_refused_registration_ends_without_a_notice_since_there_is_no_task) {
   for (const Error refusal : {Error::OBJECT_NOT_FOUND, Error::REPLICA_IS_NOT_READY, Error::INVALID_PARAMS,

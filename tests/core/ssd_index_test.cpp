@@ -43,7 +43,7 @@ TEST(SsdIndex, room_is_made_by_the_oldest_buckets_first) {
 }
 
 TEST(SsdIndex, lru_spares_what_was_read_fifo_does_not) {
-  for (const auto [eviction, victim] : {std::pair{SsdEviction::fifo, 1}, std::pair{SsdEviction::lru, 2}}) {
+  for (const auto& [eviction, victim] : {std::pair{SsdEviction::fifo, 1}, std::pair{SsdEviction::lru, 2}}) {
     SsdIndex index({1000}, 100, eviction);
     add(index, {object(1, 400)});
     add(index, {object(2, 400)});
