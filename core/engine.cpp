@@ -181,14 +181,16 @@ void Engine::end_load(std::uint32_t slot, const OpResult& last, Time now) {
 
 void Engine::on_result(const OpResult& result, Time now, Cluster& cluster) {
   (void)cluster;
-  changed_ = true;
   const auto bits = static_cast<std::uint64_t>(result.token);
   const auto slot = static_cast<std::uint32_t>(bits);
   const auto kind = static_cast<std::uint32_t>(bits >> 44) & 0xf;
   const auto rank = static_cast<std::int64_t>(bits >> 32 & 0xfff);
   if (kind == kSave) {
     --open_saves_;
-  } else if (kind == kProbe) {
+    return;
+  }
+  changed_ = true;
+  if (kind == kProbe) {
     after_probe(slot, &result);
   } else {
     on_rank_loaded(slot, rank, result, now);
@@ -215,7 +217,9 @@ void Engine::continue_work(Time now, Cluster& cluster) {
   changed_ = false;
   if (!step_active_) {
     if (!settings_.probe_at_arrival && probe_when_scheduled(now, cluster)) return;
-    plan_step();
+    plan_step(now);
+  } else if (steps_ > 1 && someone_may_enter()) {
+    cut_decode_run(now);
   }
   // Loads that the step waits for, or that go on aside.
   if (settings_.load == EngineSettings::Load::blocks_step) {
@@ -227,7 +231,7 @@ void Engine::continue_work(Time now, Cluster& cluster) {
     if (step_active_ && !step_loads_.empty() && !waits) {
       step_loads_.clear();
       step_load_next_ = 0;
-      start_compute();
+      start_compute(now);
     }
     return;
   }
@@ -243,7 +247,7 @@ void Engine::continue_work(Time now, Cluster& cluster) {
 }
 
 /// Chooses what the next step does: every decode, unfinished prefills, then waiting requests in order.
-void Engine::plan_step() {
+void Engine::plan_step(Time now) {
   std::int64_t budget = settings_.max_num_batched_tokens.value;
   bool work = false;
   for (const std::uint32_t slot : running_) {
@@ -280,22 +284,48 @@ void Engine::plan_step() {
   }
   if (!work) return;
   step_active_ = true;
-  if (step_loads_.empty()) start_compute();
+  if (step_loads_.empty()) start_compute(now);
 }
 
-void Engine::start_compute() {
+void Engine::start_compute(Time now) {
   double ns = static_cast<double>(settings_.step_base.ns);
+  std::int64_t run = kNever.ns;  // steps until the first request ends, while all decode
   for (const std::uint32_t slot : running_) {
     const Item& item = items_[slot];
     if (item.state == State::decoding) {
       ns += settings_.decode_ns_per_sequence;
+      run = std::min(run, item.request.output.value - item.generated.value);
     } else {
       const auto tokens = static_cast<double>(item.chunk.value);
       const double context = static_cast<double>(item.computed.value) + tokens / 2;
       ns += settings_.prefill_ns_per_token * tokens + settings_.prefill_ns_per_token_pair * tokens * context;
+      run = 1;
     }
   }
-  compute_span_ = {static_cast<std::int64_t>(ns)};
+  step_span_ = {static_cast<std::int64_t>(ns)};
+  steps_ = step_span_.ns > 0 && !someone_may_enter() ? std::max<std::int64_t>(run, 1) : 1;
+  compute_span_ = {step_span_.ns * steps_};
+  run_started_ = now;
+  compute_due_ = true;
+}
+
+/// True when the next step could admit, or would look for, a request that waits.
+bool Engine::someone_may_enter() const {
+  if (waiting_.empty() || static_cast<std::int64_t>(running_.size()) >= settings_.max_num_seqs) return false;
+  if (!settings_.probe_at_arrival) return true;
+  const bool blocking = settings_.load == EngineSettings::Load::blocks_step;
+  return std::any_of(waiting_.begin(), waiting_.end(), [&](std::uint32_t slot) {
+    return items_[slot].state == State::ready || (blocking && items_[slot].state == State::waiting);
+  });
+}
+
+/// Ends the run with the step under way.
+void Engine::cut_decode_run(Time now) {
+  const Duration elapsed = now - run_started_;
+  const std::int64_t begun = std::max<std::int64_t>(1, (elapsed.ns + step_span_.ns - 1) / step_span_.ns);
+  if (begun >= steps_) return;
+  steps_ = begun;
+  compute_span_ = run_started_ + Duration{step_span_.ns * begun} - now;
   compute_due_ = true;
 }
 
@@ -314,7 +344,8 @@ void Engine::on_step_computed(Time now, Cluster& cluster) {
   for (const std::uint32_t slot : stepped) {
     Item& item = items_[slot];
     if (item.state == State::decoding) {
-      if (++item.generated.value >= item.request.output.value) finish(slot, now);
+      item.generated.value += steps_;
+      if (item.generated.value >= item.request.output.value) finish(slot, now);
       continue;
     }
     if (item.chunk.value == 0) continue;
@@ -326,7 +357,7 @@ void Engine::on_step_computed(Time now, Cluster& cluster) {
       }
       item.state = State::prefilling;
     }
-    item.compute = item.compute + compute_span_;
+    item.compute = item.compute + step_span_;
     item.computed += item.chunk;
     item.chunk = {};
     if (item.computed < item.request.input) continue;

@@ -5,8 +5,10 @@
 //                              +------ load failed: its tokens are computed again (blocks_step)
 //
 // An engine works in steps. A step decodes one token of every decoding request and spends what is left of its
-// token budget on prefill, oldest request first. With Load::blocks_step the step that admits requests first waits
-// for their loads, one after another; with Load::asynchronous a request loads aside while steps go on.
+// token budget on prefill, oldest request first. Steps that only decode are taken as one run up to the next request
+// that ends; the run is cut at the end of its current step when somebody may enter. Times are those of single steps.
+// With Load::blocks_step the step that admits requests first waits for their loads, one after another; with
+// Load::asynchronous a request loads aside while steps go on.
 #pragma once
 
 #include <cstdint>
@@ -106,8 +108,10 @@ class Engine {
   void on_rank_loaded(std::uint32_t slot, std::int64_t rank, const OpResult& result, Time now);
   void end_load(std::uint32_t slot, const OpResult& last, Time now);
   void save(std::uint32_t slot, Time now, Cluster& cluster);
-  void plan_step();
-  void start_compute();
+  void plan_step(Time now);
+  void start_compute(Time now);
+  bool someone_may_enter() const;
+  void cut_decode_run(Time now);
   void first_token(std::uint32_t slot, Time now, Cluster& cluster);
   void finish(std::uint32_t slot, Time now);
   Tokens missing(const Item& item) const { return item.request.input - item.computed; }
@@ -126,7 +130,10 @@ class Engine {
   bool changed_ = false;  ///< something happened since the last look for work
   bool step_active_ = false;
   bool compute_due_ = false;
-  Duration compute_span_;
+  Duration compute_span_;   ///< from now to the end of the step, or of the run of steps
+  Duration step_span_;      ///< of one step
+  std::int64_t steps_ = 1;  ///< steps of the run under way; more than one only while all decode
+  Time run_started_;
   std::vector<Finished> finished_;
   std::int64_t open_requests_ = 0;
   std::int64_t open_saves_ = 0;
