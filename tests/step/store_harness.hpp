@@ -195,7 +195,7 @@ class Store {
     }
   }
   template <class Predicate>
-  bool run_until(Predicate done, Duration bound = seconds(3'600)) {
+  bool run_until(Predicate done, Duration bound = seconds(900)) {
     const Time last = now() + bound;
     while (!done()) {
       if (now() > last || !step()) return false;
