@@ -115,6 +115,7 @@ void Engine::after_probe(std::uint32_t slot, const OpResult* result) {
   item.needs_load = item.hit > item.gpu_hit;
   item.good = item.gpu_hit;
   item.computed = settings_.block_tokens * static_cast<std::int64_t>(item.gpu_hit);
+  item.record.hit_gpu = item.computed;  // here and not with a load: a prompt may be in the accelerator as a whole
   item.state = item.needs_load ? State::waiting : State::ready;
 }
 
@@ -172,7 +173,6 @@ void Engine::end_load(std::uint32_t slot, const OpResult& last, Time now) {
   const std::int64_t block = settings_.block_tokens.value;
   for (std::size_t b = item.gpu_hit; b < item.good; ++b)
     (item.from_disk[b] ? record.hit_ssd : record.hit_dram).value += block;
-  record.hit_gpu = {block * static_cast<std::int64_t>(item.gpu_hit)};
   item.computed = {block * static_cast<std::int64_t>(item.good)};
   item.state = State::ready;
 }
