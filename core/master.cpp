@@ -45,7 +45,7 @@ Time Master::next_tick(Time now) const {
     // A poll finds nothing until something changes or the next lease ends, so polls before that are left out.
     if (!s.eviction_idle) {
       at(now);
-    } else if (const auto* top = s.clean_top()) {
+    } else if (const auto* top = s.first_candidate()) {
       at(std::max(now, top->stamp));
     }
   }
@@ -163,7 +163,7 @@ std::string Master::check(Time now) const {
       return fail("an object without a copy");
     if (object.evictable != (free_copy && !object.hard_pin)) return fail("the eviction base is wrong");
     if (object.evictable) ++evictable;
-    if (object.evictable && !object.in_heap) return fail("a candidate is missing from the heap");
+    if (object.evictable && object.candidate_order == 0) return fail("an evictable object is no candidate");
     if ((object.resident_at != kNoSlot) != !object.memory.empty()) return fail("the resident list is wrong");
   }
   if (tasks != s.promotions_in_flight) return "I2: tasks in flight and their count disagree";

@@ -59,7 +59,9 @@ void Master::State::unmount(SegmentId id, Time now) {
     const bool staged_here = object.promotion.live && object.promotion.allocated &&
                              std::any_of(object.memory.begin(), object.memory.end(),
                                          [id](const MemoryReplica& r) { return !r.complete && r.at.segment == id; });
+    const bool was_readable = readable(object);
     std::erase_if(object.memory, [id](const MemoryReplica& r) { return r.at.segment == id; });
+    if (was_readable && !readable(object)) ++counters.objects_lost;
     if (staged_here) {
       ++counters.promotion_cancelled;
       end_promotion(object, now, true);

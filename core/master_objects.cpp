@@ -68,9 +68,8 @@ Result<std::vector<Allocation>> Master::put_start(NodeId writer, const ObjectKey
   } else {
     object = &s.create(key, size, now);
     object->writer = writer;
-    object->group = options.group;
-    if (options.group != GroupId::none) s.groups[options.group].push_back(s.slot_of(*object));
   }
+  s.join_group(*object, options.group);
   auto placed = s.place(*object, options, now);
   if (!placed.ok()) s.erase_if_empty(*object);
   return placed;

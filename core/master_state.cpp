@@ -27,9 +27,7 @@ Object& Master::State::create(const ObjectKey& key, Bytes size, Time now) {
     free_slots.pop_back();
   }
   Object& object = objects[slot];
-  const bool in_heap = object.in_heap;  // a stale entry of the slot's last object may still be in the heap
   object = Object{};
-  object.in_heap = in_heap;
   object.live = true;
   object.key = key;
   object.size = size;
@@ -44,14 +42,22 @@ void Master::State::erase(Object& object) {
   while (!object.memory.empty()) drop_memory(object, object.memory.size() - 1);
   object.on_disk = false;
   refresh(object);
+  join_group(object, GroupId::none);
+  delist(object);  // the slot's next object must not inherit a lease end
+  where.erase(object.key);
+  object.live = false;
+  free_slots.push_back(slot_of(object));
+}
+
+void Master::State::join_group(Object& object, GroupId group) {
+  if (object.group == group) return;
   if (object.group != GroupId::none) {
     std::vector<Slot>& members = groups[object.group];
     std::erase(members, slot_of(object));
     if (members.empty()) groups.erase(object.group);
   }
-  where.erase(object.key);
-  object.live = false;
-  free_slots.push_back(slot_of(object));
+  object.group = group;
+  if (group != GroupId::none) groups[group].push_back(slot_of(object));
 }
 
 void Master::State::erase_if_empty(Object& object) {
@@ -70,10 +76,7 @@ void Master::State::refresh(Object& object) {
     object.evictable = evictable;
   }
   if (evictable) eviction_idle = false;
-  if (evictable && !object.in_heap) {
-    object.in_heap = true;
-    heap.push({object.lease_timeout, next_order++, slot_of(object)});
-  }
+  if (evictable && object.candidate_order == 0) enlist(object, object.lease_timeout, next_order++);
   const bool resident = !object.memory.empty();
   if (resident && object.resident_at == kNoSlot) {
     object.resident_at = static_cast<std::uint32_t>(residents.size());
@@ -85,6 +88,17 @@ void Master::State::refresh(Object& object) {
     residents.pop_back();
     object.resident_at = kNoSlot;
   }
+}
+
+void Master::State::enlist(Object& object, Time stamp, std::uint64_t order) {
+  object.candidate_stamp = stamp;
+  object.candidate_order = order;
+  candidates_by_lease.insert({stamp, order, slot_of(object)});
+}
+
+void Master::State::delist(Object& object) {
+  candidates_by_lease.erase({object.candidate_stamp, object.candidate_order, slot_of(object)});
+  object.candidate_order = 0;
 }
 
 bool Master::State::readable(const Object& object) const {

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
-#include <queue>
+#include <set>
 #include <unordered_map>
 #include <vector>
 
@@ -66,8 +66,9 @@ struct Object {
   std::int32_t disk_references = 0;
   OffloadState offload;
   PromotionState promotion;
-  std::uint32_t serial = 0;  ///< of the last timed task that names this object
-  bool in_heap = false;
+  std::uint32_t serial = 0;             ///< of the last timed task that names this object
+  std::uint64_t candidate_order = 0;    ///< of its entry among the candidates; 0: it has none
+  Time candidate_stamp;                 ///< of that entry
   bool evictable = false;               ///< counted in the base of an eviction cycle
   std::uint32_t resident_at = kNoSlot;  ///< place in the list of objects with MEMORY replicas
 };
@@ -132,10 +133,10 @@ struct Master::State {
     Time stamp;
     std::uint64_t order = 0;
     Slot slot = kNoSlot;
-    bool operator>(const Candidate& o) const { return stamp != o.stamp ? stamp > o.stamp : order > o.order; }
+    bool operator<(const Candidate& o) const { return stamp != o.stamp ? stamp < o.stamp : order < o.order; }
   };
-  std::priority_queue<Candidate, std::vector<Candidate>, std::greater<>> heap;
-  std::uint64_t next_order = 0;
+  std::set<Candidate> candidates_by_lease;
+  std::uint64_t next_order = 1;
   std::int64_t evictable_objects = 0;
   bool need_eviction = false;
   bool eviction_idle = false;  ///< the last cycle freed nothing and nothing has changed since
@@ -150,7 +151,9 @@ struct Master::State {
   Object& create(const ObjectKey& key, Bytes size, Time now);
   void erase(Object& object);
   void erase_if_empty(Object& object);
-  /// Brings base count, candidate heap and resident list up to date with the object's replicas.
+  /// Leaves the group the object is in; `none` joins no other.
+  void join_group(Object& object, GroupId group);
+  /// Brings base count, candidates and resident list up to date with the object's replicas.
   void refresh(Object& object);
   bool readable(const Object& object) const;
   Result<Allocation> allocate(Bytes size, NodeId preferred, SegmentId avoid);
@@ -183,10 +186,14 @@ struct Master::State {
   void evict(Time now);
   struct CycleTally {
     std::int64_t evicted = 0, deferred = 0;
+    std::multiset<Time> early;  ///< lease ends of group members that went before their turn
   };
-  void evict_one(Object& object, Time now, CycleTally& tally);
+  void evict_one(Object& object, Time now, bool soft_pins_too, CycleTally& tally);
+  bool is_full(const Segment& segment) const;
   bool group_is_leased(const Object& object, Time now) const;
-  Candidate* clean_top();
+  const Candidate* first_candidate();
+  void enlist(Object& object, Time stamp, std::uint64_t order);
+  void delist(Object& object);
 
   // -- master_clients.cpp
   void expire(NodeId n, Time now);
