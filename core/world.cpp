@@ -124,9 +124,9 @@ void World::State::end_phase(Time now) {
   ++phase;
 }
 
-/// The share of DRAM under lease, looked at with arrivals but at most once a second: it walks what is resident.
+/// The share of DRAM under lease, looked at with arrivals but at most every 10 s: it walks what is resident.
 void World::State::sample(Time now) {
-  if (last_sample != kLongAgo && now - last_sample < seconds(1)) return;
+  if (last_sample != kLongAgo && now - last_sample < seconds(10)) return;
   last_sample = now;
   const DramUsage usage = cluster.master().dram(now);
   leased_sum += dram_share(usage, usage.leased);
