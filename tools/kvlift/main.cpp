@@ -9,12 +9,8 @@
 
 #include "tools/experiment/report.hpp"
 #include "tools/kvlift/commands.hpp"
-#include "tools/kvlift/user_error.hpp"
-
-#if __has_include("tools/kvlift/trace_command.hpp")
 #include "tools/kvlift/trace_command.hpp"
-#define KVLIFT_HAS_TRACE_COMMAND
-#endif
+#include "tools/kvlift/user_error.hpp"
 
 namespace {
 
@@ -42,9 +38,7 @@ void add_everything(CLI::App& program) {
   kvlift::add_replay_command(program);
   kvlift::add_sweep_command(program);
   kvlift::add_scenario_command(program);
-#ifdef KVLIFT_HAS_TRACE_COMMAND
   kvlift::add_trace_command(program);
-#endif
 }
 
 }  // namespace
