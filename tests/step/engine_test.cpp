@@ -193,7 +193,8 @@ TEST(Load, OnlyFullBlocksCountAndOneTokenIsAlwaysComputed) {
 
 TEST(Load, HitsAreTheSameWhateverTheTierAndTheRestIsComputed) {
   for (const RunPlan& plan : arms()) {
-    for (const RequestRecord& r : observe(plan).last().requests) {
+    const Observed seen = observe(plan);
+    for (const RequestRecord& r : seen.last().requests) {
       EXPECT_EQ(r.hit_gpu + r.hit_dram + r.hit_ssd, Tokens{96});
       EXPECT_GE(r.prefill, Duration{4 * 100'000});  // its own part of steps that it shares
     }
