@@ -17,7 +17,6 @@ enum class SsdEviction : std::uint8_t { none, fifo, lru };
 
 struct MasterSettings {
   Duration kv_lease_ttl = milliseconds(10'000);
-  Duration kv_soft_pin_ttl = milliseconds(1'800'000);
   Duration kv_soft_pin_ttl_max = milliseconds(86'400'000);
   bool allow_evict_soft_pinned_objects = true;
   double eviction_ratio = 0.05;                 ///< share of evictable objects one cycle frees

@@ -114,8 +114,6 @@ class Consistency {
     require(holder.ssd_low_watermark_ratio <= holder.ssd_high_watermark_ratio, "store.holder.ssd_low_watermark_ratio",
             "must not be above ssd_high_watermark_ratio");
     const MasterSettings& master = s_.store.master;
-    require(master.kv_soft_pin_ttl <= master.kv_soft_pin_ttl_max, "store.master.kv_soft_pin_ttl_ms",
-            "must not be above kv_soft_pin_ttl_max_ms");
     require(!master.offload_force_evict || master.offload_on_evict, "store.master.offload_force_evict",
             "needs offload_on_evict");
     require(master.enable_offload || s_.policy.trigger == Policy::Trigger::none, "store.master.enable_offload",

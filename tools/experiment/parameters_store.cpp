@@ -17,8 +17,6 @@ void add_master(std::vector<Parameter>& out) {
       {
           span_ms({"store.master.kv_lease_ttl_ms", "read lease that a hit of exist or get grants", knob},
                   KVLIFT_FIELD(store.master.kv_lease_ttl)),
-          span_ms({"store.master.kv_soft_pin_ttl_ms", "soft pin without a length of its own", knob},
-                  KVLIFT_FIELD(store.master.kv_soft_pin_ttl)),
           span_ms({"store.master.kv_soft_pin_ttl_max_ms", "longest soft pin that may be asked for", knob},
                   KVLIFT_FIELD(store.master.kv_soft_pin_ttl_max)),
           toggle({"store.master.allow_evict_soft_pinned_objects", "soft-pinned objects are victims of the second pass",
