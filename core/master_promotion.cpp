@@ -223,7 +223,9 @@ void Master::State::retry_candidates(Time now) {
       candidates.erase(key);
       continue;
     }
-    const Duration backoff{std::min(milliseconds(10).ns << (candidate.tries - 1), settings.retry_backoff_max.ns)};
+    // 10 ms doubled for each try; capped before the shift leaves the type.
+    const std::int64_t doubled = milliseconds(10).ns << std::min<std::int64_t>(candidate.tries - 1, 32);
+    const Duration backoff{std::min(doubled, settings.retry_backoff_max.ns)};
     candidate.due = now + backoff;
     candidates_due.emplace(candidate.due, key);
   }
