@@ -1,8 +1,9 @@
-// What core adds to SimGrid: a run of the simulator against a bare loop that issues the very same activities.
+// What core adds to SimGrid: a run of the simulator against two bare programs that issue the very same activities.
 //
-// The run's effects are recorded by the completion that caused them; the bare loop issues them again at the same
-// completions, with no core behind it. Both are timed in processes of their own, in turn. The counter `ratio` is
-// the figure to look at; seconds depend on the machine.
+// The run's effects are recorded by the completion that caused them. `ratio_to_loop` is against a loop that issues
+// them again at the same completions through the same driver, with no core behind it. `ratio_to_actors` is against a
+// plain S4U program: one actor a node that sleeps, computes and sends, one effect after another. All are timed in
+// processes of their own, in turn; seconds depend on the machine.
 #include <benchmark/benchmark.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -11,6 +12,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
+#include <string>
 #include <vector>
 
 #include "core/random.hpp"
@@ -87,6 +89,50 @@ void bare(const RunPlan& p, Batches& batches) {
   simgrid.run();
 }
 
+/// The same activities as an S4U program of the usual kind.
+void actors(const RunPlan& p, const Batches& batches) {
+  namespace sg4 = simgrid::s4u;
+  std::vector<std::vector<const Effect*>> of_node;
+  for (const Effects& batch : batches) {
+    for (const Effect& e : batch) {
+      const std::size_t node = e.node < kMasterNode ? index(e.node) : 0;
+      if (node >= of_node.size()) of_node.resize(node + 1);
+      of_node[node].push_back(&e);
+    }
+  }
+  std::string name = "bare";
+  std::string quiet = "--log=root.threshold:warning";
+  std::vector<char*> words{name.data(), quiet.data(), nullptr};
+  int count = 2;
+  sg4::Engine engine(&count, words.data());
+  auto* zone = sg4::create_star_zone("zone");
+  std::vector<sg4::Host*> hosts;
+  for (std::size_t n = 0; n < of_node.size(); ++n) {
+    hosts.push_back(zone->create_host("host" + std::to_string(n), p.platform.hosts[0].ssd.read_bandwidth));
+    const sg4::LinkInRoute link(
+        zone->create_link("link" + std::to_string(n), p.platform.hosts[0].nic_bandwidth)->seal());
+    zone->add_route(hosts[n]->get_netpoint(), nullptr, nullptr, nullptr, std::vector{link}, true);
+    hosts[n]->seal();
+  }
+  zone->seal();
+  for (std::size_t n = 0; n < of_node.size(); ++n) {
+    sg4::Actor::create("node", hosts[n], [&hosts, &mine = of_node[n], n] {
+      for (const Effect* e : mine) {
+        if (e->kind == EffectKind::disk_read || e->kind == EffectKind::disk_write) {
+          sg4::this_actor::execute(static_cast<double>(e->bytes.value));
+        } else if (e->kind == EffectKind::transfer && index(e->peer) < hosts.size() && index(e->peer) != n) {
+          sg4::Comm::sendto(hosts[n], hosts[index(e->peer)], static_cast<std::uint64_t>(e->bytes.value));
+        } else if (e->kind == EffectKind::transfer) {
+          sg4::this_actor::execute(static_cast<double>(e->bytes.value));
+        } else {
+          sg4::this_actor::sleep_for(1e-4);
+        }
+      }
+    });
+  }
+  engine.run();
+}
+
 /// Runs `work` in a child process, since SimGrid allows one engine to a process, and waits for it.
 template <class Work>
 void in_child(Work work) {
@@ -144,12 +190,15 @@ void Simulator(benchmark::State& state) {
   for (const Effects& b : batches) effects += b.size();
   double whole = 0;
   double alone = 0;
+  double usual = 0;
   for (auto _ : state) {
     whole += seconds_in_child([&] { (void)run(p); });
     alone += seconds_in_child([&] { bare(p, batches); });
+    usual += seconds_in_child([&] { actors(p, batches); });
   }
   state.counters["effects"] = static_cast<double>(effects);
-  state.counters["ratio"] = whole / alone;
+  state.counters["ratio_to_loop"] = whole / alone;
+  state.counters["ratio_to_actors"] = whole / usual;
   state.counters["us_per_effect"] =
       whole / static_cast<double>(state.iterations()) / static_cast<double>(effects) * 1e6;
 }
