@@ -65,6 +65,7 @@ Cluster::State::State(const ClusterPlan& p)
   nodes.reserve(plan.nodes.size());
   for (const ClusterPlan::NodePlan& n : plan.nodes) {
     nodes.emplace_back(n, plan.store);
+    if (plan.places) nodes.back().ssd.note_forgotten();
     while (page_caches.size() <= n.host) page_caches.emplace_back(n.page_cache_bytes);
   }
   offloads.resize(nodes.size());
@@ -80,6 +81,14 @@ std::uint32_t Cluster::State::emit(Component component, std::uint32_t slot, Effe
   effect.id = make_id(component, slot, next_sequence);
   effects.push_back(effect);
   return next_sequence;
+}
+
+/// Tells the driver what left the SSDs; the master was told before.
+void Cluster::State::note_forgotten() {
+  for (std::uint32_t n = 0; n < nodes.size(); ++n) {
+    for (const SsdIndex::Object& object : nodes[n].ssd.take_forgotten())
+      places.forgotten.push_back({static_cast<NodeId>(n), object.key, object.version});
+  }
 }
 
 void Cluster::State::begin(Operation& op, NodeId n) {
@@ -178,6 +187,7 @@ void Cluster::State::on(const Completion& c, Time now) {
       ++counters.stale_completions;
       break;
   }
+  if (plan.places) note_forgotten();
   schedule_tick(now);
 }
 
@@ -293,6 +303,7 @@ Cluster& Cluster::operator=(Cluster&&) noexcept = default;
 void Cluster::start(Time now) { state_->start(now); }
 void Cluster::on(const Completion& completion, Time now) { state_->on(completion, now); }
 Effects& Cluster::effects() { return state_->effects; }
+Places& Cluster::places() { return state_->places; }
 std::vector<OpResult>& Cluster::results() { return state_->results; }
 void Cluster::crash(NodeId node, Time now) {
   state_->crash(node, now);

@@ -83,6 +83,7 @@ struct ClusterPlan {
   std::vector<NodePlan> nodes;
   std::uint64_t seed = 1;
   bool verify = false;  ///< keep a shadow of DRAM's contents and check every read against it; for tests
+  bool places = false;  ///< the driver moves bytes: fill places()
 };
 
 /// The nodes of a platform, host after host.
@@ -113,6 +114,8 @@ class Cluster {
   void on(const Completion& completion, Time now);
   /// Effects not yet taken by the driver, in the order to perform them; the driver clears the list.
   Effects& effects();
+  /// Places of those effects, when the plan asks for them; the driver clears them with the effects.
+  Places& places();
   /// Results not yet taken by the user; the user clears the list.
   std::vector<OpResult>& results();
 

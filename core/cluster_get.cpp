@@ -252,13 +252,24 @@ void Cluster::State::get_start_reads(std::uint32_t slot, Time now) {
   }
   for (const auto& [place, bytes, keys] : sources) {
     counters.bytes_read_dram += static_cast<std::uint64_t>(bytes.value);
-    const std::uint32_t sequence = emit(Component::get, slot,
-                                        {.kind = EffectKind::transfer,
-                                         .node = place.node,
-                                         .peer = op.node,
-                                         .requests = keys,
-                                         .bytes = bytes,
-                                         .accelerator = op.node});
+    const std::uint32_t sequence =
+        emit(Component::get, slot,
+             {.kind = EffectKind::transfer,
+              .node = place.node,
+              .peer = op.node,
+              .requests = keys,
+              .bytes = bytes,
+              .accelerator = op.node},
+             [&, segment = place.segment](auto&& add) {
+               for (std::size_t i = 0; i < op.items.size(); ++i) {
+                 const GetOp::Item& item = op.items[i];
+                 if (item.settled || item.outcome.tier != Tier::memory || item.view.memory.segment != segment) continue;
+                 add({.key = item.item.key,
+                      .size = item.view.size,
+                      .from = place_of(item.view.memory),
+                      .to = user_place(op.node, op.token, i)});
+               }
+             });
     op.memory.add({sequence, place, bytes});
   }
   if (!plan.store.legacy.serial_endpoints) {
@@ -281,7 +292,7 @@ void Cluster::State::get_start_endpoint(std::uint32_t slot, NodeId holder, Time 
   read.holder_epoch = 0;
   read.items.clear();
   read.window_begin = read.window_end = 0;
-  read.window_staged = {};
+  read.staged = {};
   read.has_worker = false;
   read.staged_at = now;
   for (std::uint32_t i = 0; i < op.items.size(); ++i) {

@@ -204,7 +204,15 @@ void Cluster::State::offload_write(std::uint32_t slot, Time now) {
   if (bucket.empty()) return offload_report(slot, now);
   op.state = OffloadOp::State::writing;
   op.waits_for =
-      emit(Component::offload, slot, {.kind = EffectKind::disk_write, .node = op.node, .requests = 1, .bytes = bytes});
+      emit(Component::offload, slot, {.kind = EffectKind::disk_write, .node = op.node, .requests = 1, .bytes = bytes},
+           [&](auto&& add) {
+             for (const OffloadTask& task : bucket)
+               add({.key = task.key,
+                    .version = task.version,
+                    .size = task.source.size,
+                    .from = place_of(task.source),
+                    .to = ssd_place(op.node)});
+           });
 }
 
 void Cluster::State::offload_report(std::uint32_t slot, Time now) {

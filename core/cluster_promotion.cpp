@@ -82,9 +82,9 @@ bool Cluster::State::promotion_perform(Component component, std::uint32_t slot, 
       case Promotion::Command::stage: {
         // Demand reads wait for room, promotions do not: they are best effort.
         const Bytes footprint = StagingArena::footprint(run.chain.size());
-        const bool fits = holder.staging.reserve(footprint);
-        if (fits) run.staged = footprint;
-        run.chain.on(fits ? Error::OK : Error::BUFFER_OVERFLOW, {}, next);
+        const auto staged = holder.staging.reserve(footprint);
+        if (staged) run.staged = *staged;
+        run.chain.on(staged ? Error::OK : Error::BUFFER_OVERFLOW, {}, next);
         return promotion_perform(component, slot, op, run, next, now);
       }
       case Promotion::Command::read_ssd:
@@ -98,13 +98,26 @@ bool Cluster::State::promotion_perform(Component component, std::uint32_t slot, 
                              .node = op.node,
                              .requests = 1,
                              .bytes = run.chain.size(),
-                             .cached = cached_bytes(op.node, run.chain.key(), run.chain.size())});
+                             .cached = cached_bytes(op.node, run.chain.key(), run.chain.size())},
+                            [&](auto&& add) {
+                              add({.key = run.chain.key(),
+                                   .version = holder.ssd.version_of(run.chain.key()).value_or(0),
+                                   .size = run.chain.size(),
+                                   .from = ssd_place(op.node),
+                                   .to = staging_place(op.node, run.staged.offset)});
+                            });
         return false;
       case Promotion::Command::write_dram:
         shadow_begin_write(run.target);
         op.waits_for =
             emit(component, slot,
-                 {.kind = EffectKind::transfer, .node = op.node, .peer = run.target.node, .bytes = run.chain.size()});
+                 {.kind = EffectKind::transfer, .node = op.node, .peer = run.target.node, .bytes = run.chain.size()},
+                 [&](auto&& add) {
+                   add({.key = run.chain.key(),
+                        .size = run.chain.size(),
+                        .from = staging_place(op.node, run.staged.offset),
+                        .to = place_of(run.target)});
+                 });
         return false;
       case Promotion::Command::release_staging:
         promotion_abort(op, run);
@@ -132,7 +145,7 @@ bool Cluster::State::promotion_perform(Component component, std::uint32_t slot, 
 
 /// Gives the staging reservation back; also when the process died in the middle, where only a new one counts.
 void Cluster::State::promotion_abort(Operation& op, PromotionRun& run) {
-  if (run.staged.value > 0 && current(op.node, op.epoch)) node(op.node).staging.release(run.staged);
+  if (current(op.node, op.epoch)) node(op.node).staging.release(run.staged);
   run.staged = {};
 }
 

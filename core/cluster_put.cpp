@@ -133,7 +133,19 @@ void Cluster::State::put_start_writes(std::uint32_t slot, Time now) {
                                          .peer = place.node,
                                          .requests = keys,
                                          .bytes = bytes,
-                                         .accelerator = op.node});
+                                         .accelerator = op.node},
+                                        [&, segment = place.segment](auto&& add) {
+                                          for (std::size_t i = 0; i < op.items.size(); ++i) {
+                                            const PutOp::Item& item = op.items[i];
+                                            for (const Allocation& target : item.targets) {
+                                              if (!item.started || target.segment != segment) continue;
+                                              add({.key = item.item.key,
+                                                   .size = target.size,
+                                                   .from = user_place(op.node, op.token, i),
+                                                   .to = place_of(target)});
+                                            }
+                                          }
+                                        });
     op.writes.add({sequence, place, bytes});
   }
 }

@@ -27,7 +27,14 @@ void Cluster::State::on_staged_read(std::uint32_t slot, const Completion& c, Tim
       --holder.read_active;
       op.has_worker = false;
       counters.bytes_read_ssd += static_cast<std::uint64_t>(c.bytes.value);
-      if (c.error != Error::OK || c.bytes != op.window_bytes) {
+      if (c.error == Error::OK && !c.failed.empty()) {
+        for (const std::uint32_t i : c.failed) {
+          GetOp::Item& item = gets[op.parent].items[op.items[op.window_begin + i]];
+          item.outcome.error = Error::FILE_READ_FAIL;
+          item.settled = true;
+        }
+        op.window_bytes = c.bytes;
+      } else if (c.error != Error::OK || c.bytes != op.window_bytes) {
         // The device cut the window short: whole keys that came before the cut are good, the rest failed.
         Bytes left = c.error == Error::OK ? c.bytes : Bytes{0};
         Bytes good{0};
@@ -58,7 +65,20 @@ void Cluster::State::on_staged_read(std::uint32_t slot, const Completion& c, Tim
                            .peer = op.node,
                            .requests = static_cast<std::int32_t>(op.window_end - op.window_begin),
                            .bytes = op.window_bytes,
-                           .accelerator = op.node});
+                           .accelerator = op.node},
+                          [&](auto&& add) {
+                            const GetOp& get = gets[op.parent];
+                            std::int64_t offset = op.staged.offset;
+                            for (std::size_t i = op.window_begin; i < op.window_end; ++i) {
+                              const GetOp::Item& item = get.items[op.items[i]];
+                              if (!item.settled)
+                                add({.key = item.item.key,
+                                     .size = item.view.size,
+                                     .from = staging_place(op.holder, offset),
+                                     .to = user_place(op.node, get.token, op.items[i])});
+                              offset += StagingArena::footprint(item.view.size).value;
+                            }
+                          });
       return;
     case StagedReadOp::State::pulling: {
       const bool whole = c.error == Error::OK && c.bytes == op.window_bytes;
@@ -163,7 +183,8 @@ void Cluster::State::staged_read_window(std::uint32_t slot, Time now) {
     footprint += StagingArena::footprint(size);
     bytes += size;
   }
-  if (!holder.staging.reserve(footprint)) {
+  const auto staged = holder.staging.reserve(footprint);
+  if (!staged) {
     op.state = StagedReadOp::State::staging_wait;
     return;
   }
@@ -173,7 +194,7 @@ void Cluster::State::staged_read_window(std::uint32_t slot, Time now) {
   }
   op.window_end = end;
   op.window_bytes = bytes;
-  op.window_staged = footprint;
+  op.staged = *staged;
   op.staged_at = now;
   op.state = StagedReadOp::State::reading;
   op.waits_for = emit(Component::staged_read, slot,
@@ -181,7 +202,19 @@ void Cluster::State::staged_read_window(std::uint32_t slot, Time now) {
                        .node = op.holder,
                        .requests = static_cast<std::int32_t>(end - op.window_begin),
                        .bytes = bytes,
-                       .cached = cached});
+                       .cached = cached},
+                      [&](auto&& add) {
+                        std::int64_t offset = op.staged.offset;
+                        for (std::size_t i = op.window_begin; i < op.window_end; ++i) {
+                          const GetOp::Item& item = get.items[op.items[i]];
+                          add({.key = item.item.key,
+                               .version = holder.ssd.version_of(item.item.key).value_or(0),
+                               .size = item.view.size,
+                               .from = ssd_place(op.holder),
+                               .to = staging_place(op.holder, offset)});
+                          offset += StagingArena::footprint(item.view.size).value;
+                        }
+                      });
 }
 
 /// Gives back what the read holds at its holder, if that process is still the one that gave it.
@@ -190,13 +223,12 @@ void Cluster::State::staged_read_release(std::uint32_t slot, Time now) {
   if (current(op.holder, op.holder_epoch)) {
     NodeState& holder = node(op.holder);
     if (op.has_worker) --holder.read_active;
-    if (op.window_staged.value > 0) holder.staging.release(op.window_staged);
+    holder.staging.release(op.staged);
     op.has_worker = false;
-    op.window_staged = {};
     serve_readers(op.holder, now);
   }
   op.has_worker = false;
-  op.window_staged = {};
+  op.staged = {};
 }
 
 void Cluster::State::staged_read_fail(std::uint32_t slot, Error error, Time now) {

@@ -119,7 +119,8 @@ struct StagedReadOp : Operation {
   std::uint32_t holder_epoch = 0;
   std::vector<std::uint32_t> items;  ///< indexes into the get's items
   std::size_t window_begin = 0, window_end = 0;
-  Bytes window_bytes, window_staged;
+  Bytes window_bytes;
+  Staged staged;
   Time staged_at;
   bool has_worker = false;
 };
@@ -149,7 +150,7 @@ struct PromotionRun {
   Promotion chain;
   PromotionTicket ticket = PromotionTicket::any;
   Allocation target;
-  Bytes staged;
+  Staged staged;
 };
 
 /// A prefetch job: of a trigger (asks the master where the keys are, promotes its own, delegates the rest) or
@@ -235,6 +236,7 @@ struct Cluster::State {
   std::vector<NodeState> nodes;
   std::vector<PageCache> page_caches;  ///< by host
   Effects effects;
+  Places places;
   std::vector<OpResult> results;
   ClusterCounters counters;
   std::int64_t open_operations = 0;
@@ -267,6 +269,17 @@ struct Cluster::State {
   }
   void on(const Completion& completion, Time now);
   std::uint32_t emit(Component component, std::uint32_t slot, Effect effect);
+  /// The same with places, which `fill(add)` hands one by one to `add(extent)`; skipped when the plan wants none.
+  template <class Fill>
+  std::uint32_t emit(Component component, std::uint32_t slot, Effect effect, Fill&& fill) {
+    if (plan.places) {
+      effect.first_extent = static_cast<std::uint32_t>(places.extents.size());
+      fill([this](const Extent& extent) { places.extents.push_back(extent); });
+      effect.extents = static_cast<std::uint32_t>(places.extents.size()) - effect.first_extent;
+    }
+    return emit(component, slot, effect);
+  }
+  void note_forgotten();
   void call(Component component, std::uint32_t slot, Operation& op, NodeId peer, std::size_t keys);
   void reply(Component component, std::uint32_t slot, Operation& op, NodeId peer);
   void sleep(Component component, std::uint32_t slot, Operation& op, Time until);
@@ -350,6 +363,21 @@ struct Cluster::State {
   void join(NodeId n, Time now);
   void on_join(std::uint32_t slot, const Completion& c, Time now);
 };
+
+inline Place place_of(const Allocation& a) {
+  return {.kind = Place::Kind::segment, .node = a.node, .number = index(a.segment), .offset = a.offset};
+}
+inline Place staging_place(NodeId node, std::int64_t offset) {
+  return {.kind = Place::Kind::staging, .node = node, .offset = offset};
+}
+inline Place ssd_place(NodeId node) { return {.kind = Place::Kind::ssd, .node = node}; }
+/// Item of an operation of the user.
+inline Place user_place(NodeId node, OpToken token, std::size_t item) {
+  return {.kind = Place::Kind::user,
+          .node = node,
+          .number = static_cast<std::uint64_t>(token),
+          .offset = static_cast<std::int64_t>(item)};
+}
 
 /// A handler runs once, or twice where the driver delivered the request twice; the first answer counts.
 template <class Handler>

@@ -13,6 +13,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "core/error.hpp"
@@ -38,6 +39,47 @@ enum class EffectKind : std::uint8_t {
   compute,   ///< `node`'s accelerator is busy for `span`
 };
 
+/// Where bytes stand. Only drivers that move bytes read it.
+struct Place {
+  enum class Kind : std::uint8_t {
+    none,
+    segment,  ///< `offset` bytes into DRAM segment `number`, mounted by `node`
+    staging,  ///< `offset` bytes into the staging arena of `node`
+    ssd,      ///< the object of that key and version on the SSD of `node`
+    user,     ///< item `offset` of the operation that `node`'s user named `number`
+  };
+  Kind kind = Kind::none;
+  NodeId node = NodeId::none;
+  std::uint64_t number = 0;
+  std::int64_t offset = 0;
+  friend bool operator==(const Place&, const Place&) = default;
+};
+
+/// One object's part of a disk_read, disk_write or transfer.
+struct Extent {
+  ObjectKey key;
+  std::uint64_t version = 0;  ///< of the object on SSD; 0 elsewhere
+  Bytes size;
+  Place from, to;
+};
+
+/// An object that the SSD of `node` need not keep any more.
+struct Forgotten {
+  NodeId node = NodeId::none;
+  ObjectKey key;
+  std::uint64_t version = 0;
+};
+
+/// What a driver that moves bytes needs beside the effects; filled only when the plan asks for it.
+struct Places {
+  std::vector<Extent> extents;       ///< of all effects not yet taken
+  std::vector<Forgotten> forgotten;  ///< the master was told before; nothing is answered
+  void clear() {
+    extents.clear();
+    forgotten.clear();
+  }
+};
+
 struct Effect {
   EffectId id = EffectId::none;
   EffectKind kind = EffectKind::timer;
@@ -49,6 +91,8 @@ struct Effect {
   Bytes cached = {};                  ///< disk_read only: the part that the host's page cache holds
   Time at = {};                       ///< timer only
   Duration span = {};                 ///< compute only
+  std::uint32_t first_extent = 0;     ///< its places are `extents` of Places::extents from here on
+  std::uint32_t extents = 0;
 };
 
 struct Completion {
@@ -56,6 +100,8 @@ struct Completion {
   Error error = Error::OK;
   Bytes bytes = {};              ///< what really arrived, for disk and transfer; short is not OK
   bool delivered_twice = false;  ///< rpc_request only: the callee's handler runs a second time
+  /// disk_read that is OK as a whole: which of its extents failed alone, ascending; `bytes` counts the others.
+  std::span<const std::uint32_t> failed = {};
 };
 
 using Effects = std::vector<Effect>;

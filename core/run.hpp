@@ -22,6 +22,7 @@ struct RunPlan {
   EngineSettings engine;
   Workload workload;
   std::uint64_t seed = 1;
+  bool places = false;  ///< the driver moves bytes: effects say from where to where
 };
 
 /// TTFT of one request and where it went. The parts add up to first_token - arrival exactly.

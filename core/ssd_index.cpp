@@ -76,7 +76,9 @@ void SsdIndex::erase_bucket(std::uint32_t bucket) {
   Bucket& b = buckets_[bucket];
   KVLIFT_ASSERT(b.present);
   for (const Object& object : b.objects) {
-    if (lives_in(bucket, object.key)) where_.erase(object.key);
+    if (!lives_in(bucket, object.key)) continue;
+    where_.erase(object.key);
+    forget(object);
   }
   by_age_.erase(b.age);
   used_ -= b.bytes;
@@ -99,7 +101,10 @@ std::uint32_t SsdIndex::insert_bucket(std::span<const Object> objects) {
   by_age_.emplace(b.age, number);
   for (const Object& object : objects) {
     const Place place{number, static_cast<std::uint32_t>(b.objects.size())};
-    if (!where_.emplace(object.key, place).second) continue;
+    if (!where_.emplace(object.key, place).second) {
+      if (version_of(object.key) != object.version) forget(object);  // the older copy serves
+      continue;
+    }
     b.objects.push_back(object);
     b.bytes += object.size;
     ++b.live;
@@ -112,6 +117,7 @@ void SsdIndex::erase(const ObjectKey& key) {
   const auto at = where_.find(key);
   if (at == where_.end()) return;
   const std::uint32_t bucket = at->second.bucket;
+  forget(buckets_[bucket].objects[at->second.position]);
   where_.erase(at);
   if (--buckets_[bucket].live == 0) erase_bucket(bucket);
 }

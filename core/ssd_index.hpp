@@ -9,6 +9,7 @@
 #include <optional>
 #include <span>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "core/ids.hpp"
@@ -56,6 +57,10 @@ class SsdIndex {
   Bytes used() const { return used_; }
   Bytes quota() const { return quota_; }
   std::int64_t keys() const { return static_cast<std::int64_t>(where_.size()); }
+  /// From now on objects that leave the device are noted for take_forgotten.
+  void note_forgotten() { notes_ = true; }
+  /// What left the device since the last call.
+  std::vector<Object> take_forgotten() { return std::exchange(forgotten_, {}); }
   /// Every object, oldest bucket first: the rescan after a restart.
   void list(std::vector<Object>& out) const;
 
@@ -73,6 +78,9 @@ class SsdIndex {
   };
   bool lives_in(std::uint32_t bucket, const ObjectKey& key) const;
   void append_victims(std::uint32_t bucket, std::vector<ObjectKey>& victims) const;
+  void forget(const Object& object) {
+    if (notes_) forgotten_.push_back(object);
+  }
 
   Bytes quota_;
   std::int64_t keys_max_;
@@ -83,6 +91,8 @@ class SsdIndex {
   std::map<std::uint64_t, std::uint32_t> by_age_;              // age -> bucket, oldest first
   std::vector<Bucket> buckets_;
   std::vector<std::uint32_t> free_;
+  bool notes_ = false;
+  std::vector<Object> forgotten_;
 };
 
 }  // namespace kvlift

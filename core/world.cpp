@@ -18,6 +18,7 @@ ClusterPlan cluster_plan(const RunPlan& plan) {
   cluster.policy = plan.policy;
   cluster.nodes = nodes_of(plan.platform);
   cluster.seed = plan.seed;
+  cluster.places = plan.places;
   return cluster;
 }
 
@@ -240,6 +241,7 @@ void World::on(const Completion& completion, Time now) {
 }
 
 Effects& World::effects() { return state_->cluster.effects(); }
+Places& World::places() { return state_->cluster.places(); }
 bool World::done() const { return state_->done; }
 const RunResult& World::result() const { return state_->result; }
 std::int64_t World::requests_finished() const { return state_->all_finished; }

@@ -26,6 +26,8 @@ class World {
   void on(const Completion& completion, Time now);
   /// Effects to perform, in order; the driver clears the list.
   Effects& effects();
+  /// Their places, when the plan asks for them; cleared with the effects.
+  Places& places();
   /// Every phase has ended. Periodic effects may still be under way; they are dropped.
   bool done() const;
   /// What was measured; complete once done() is true.
