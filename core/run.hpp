@@ -58,6 +58,11 @@ struct RunResult {
   std::uint64_t effects = 0;     ///< performed by the driver
 };
 
+/// The same experiment with every size and every bandwidth times `scale` > 0, so that what takes time takes as long
+/// as before. Sizes are rounded up to a byte. What is fixed at any size (4 KiB of alignment, the staging's slack)
+/// weighs more in a smaller one.
+RunPlan scaled(const RunPlan& plan, double scale);
+
 /// True when the policy can promote and no promotion was committed in `phase` (RC-69).
 bool not_exercised(const Policy& policy, const PhaseResult& phase);
 /// The count of that name; 0 when absent.

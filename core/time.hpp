@@ -33,6 +33,11 @@ constexpr std::int64_t saturating_subtract(std::int64_t a, std::int64_t b) {
   if (!__builtin_sub_overflow(a, b, &difference)) return difference;
   return b < 0 ? std::numeric_limits<std::int64_t>::max() : std::numeric_limits<std::int64_t>::min();
 }
+constexpr std::int64_t saturating_multiply(std::int64_t a, std::int64_t b) {
+  std::int64_t product = 0;
+  if (!__builtin_mul_overflow(a, b, &product)) return product;
+  return (a > 0) == (b > 0) ? std::numeric_limits<std::int64_t>::max() : std::numeric_limits<std::int64_t>::min();
+}
 }  // namespace detail
 
 /// Later than every event; the deadline of a request that has none.
@@ -50,6 +55,7 @@ constexpr Time operator+(Time t, Duration d) { return {detail::saturating_add(t.
 constexpr Time operator-(Time t, Duration d) { return {detail::saturating_subtract(t.ns, d.ns)}; }
 constexpr Duration operator-(Time a, Time b) { return {detail::saturating_subtract(a.ns, b.ns)}; }
 constexpr Duration operator+(Duration a, Duration b) { return {detail::saturating_add(a.ns, b.ns)}; }
+constexpr Duration operator*(Duration d, std::int64_t n) { return {detail::saturating_multiply(d.ns, n)}; }
 constexpr Duration operator-(Duration a, Duration b) { return {detail::saturating_subtract(a.ns, b.ns)}; }
 
 constexpr double to_milliseconds(Duration d) { return static_cast<double>(d.ns) / 1e6; }
