@@ -11,8 +11,8 @@ Master::State::State(const MasterSettings& s, const LegacySettings& l, const Pol
     : settings(s), legacy(l), policy(p), random(seed) {}
 
 Object* Master::State::find(const ObjectKey& key) {
-  const auto at = where.find(key);
-  return at == where.end() ? nullptr : &objects[at->second];
+  const Slot* at = where.find(key);
+  return at == nullptr ? nullptr : &objects[*at];
 }
 
 const Object* Master::State::find(const ObjectKey& key) const { return const_cast<State*>(this)->find(key); }

@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "core/flat_map.hpp"
 #include "core/frequency_sketch.hpp"
 #include "core/master.hpp"
 #include "core/range_allocator.hpp"
@@ -107,12 +108,12 @@ struct Master::State {
 
   std::vector<Object> objects;
   std::vector<Slot> free_slots;
-  std::unordered_map<ObjectKey, Slot, ObjectKeyHash> where;  // never iterated: order must not leak
-  std::unordered_map<GroupId, std::vector<Slot>> groups;     // never iterated
-  std::vector<Slot> residents;                               ///< objects with MEMORY replicas, any order
-  std::vector<Segment> segments;                             ///< by SegmentId; ids are not used again
-  std::vector<ClientState> clients;                          ///< by NodeId
-  Bytes capacity, allocated;                                 ///< of all live segments
+  FlatMap<Slot> where;
+  std::unordered_map<GroupId, std::vector<Slot>> groups;  // never iterated
+  std::vector<Slot> residents;                            ///< objects with MEMORY replicas, any order
+  std::vector<Segment> segments;                          ///< by SegmentId; ids are not used again
+  std::vector<ClientState> clients;                       ///< by NodeId
+  Bytes capacity, allocated;                              ///< of all live segments
   std::uint64_t next_version = 1;
   std::uint32_t next_serial = 1;
   std::int64_t promotions_in_flight = 0;

@@ -6,8 +6,8 @@
 
 #include <cstdint>
 #include <list>
-#include <unordered_map>
 
+#include "core/flat_map.hpp"
 #include "core/ids.hpp"
 #include "core/units.hpp"
 
@@ -26,9 +26,8 @@ class PageCache {
   /// A read or write of the object passes by: true when its bytes were here. They are the youngest now.
   bool touch(const ObjectKey& key, Bytes size) {
     if (size > capacity_) return false;
-    const auto at = where_.find(key);
-    if (at != where_.end()) {
-      young_first_.splice(young_first_.begin(), young_first_, at->second);
+    if (const auto* at = where_.find(key)) {
+      young_first_.splice(young_first_.begin(), young_first_, *at);
       return true;
     }
     young_first_.emplace_front(key, size);
@@ -46,8 +45,7 @@ class PageCache {
   Bytes capacity_;
   Bytes used_;
   std::list<std::pair<ObjectKey, Bytes>> young_first_;
-  std::unordered_map<ObjectKey, std::list<std::pair<ObjectKey, Bytes>>::iterator, ObjectKeyHash>
-      where_;  // not iterated
+  FlatMap<std::list<std::pair<ObjectKey, Bytes>>::iterator> where_;
 };
 
 }  // namespace kvlift

@@ -18,9 +18,9 @@ RunPlan scaled(const RunPlan& plan, double scale) {
   for (HostSettings& host : s.platform.hosts) {
     size(host.segment_bytes);
     size(host.ssd.page_cache_bytes);
-    for (double* bandwidth : {&host.ssd.read_bandwidth, &host.ssd.write_bandwidth, &host.ssd.stream_bandwidth,
-                              &host.ssd.cached_bandwidth, &host.copy_bandwidth, &host.node_bandwidth,
-                              &host.nic_bandwidth})
+    for (double* bandwidth :
+         {&host.ssd.read_bandwidth, &host.ssd.write_bandwidth, &host.ssd.stream_bandwidth, &host.ssd.cached_bandwidth,
+          &host.copy_bandwidth, &host.node_bandwidth, &host.nic_bandwidth})
       *bandwidth *= scale;
   }
   return s;

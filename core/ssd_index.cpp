@@ -5,35 +5,35 @@
 namespace kvlift {
 
 std::optional<Bytes> SsdIndex::size_of(const ObjectKey& key) const {
-  const auto at = where_.find(key);
-  if (at == where_.end()) return std::nullopt;
-  return buckets_[at->second.bucket].objects[at->second.position].size;
+  const Place* at = where_.find(key);
+  if (at == nullptr) return std::nullopt;
+  return buckets_[at->bucket].objects[at->position].size;
 }
 
 std::optional<std::uint64_t> SsdIndex::version_of(const ObjectKey& key) const {
-  const auto at = where_.find(key);
-  if (at == where_.end()) return std::nullopt;
-  return buckets_[at->second.bucket].objects[at->second.position].version;
+  const Place* at = where_.find(key);
+  if (at == nullptr) return std::nullopt;
+  return buckets_[at->bucket].objects[at->position].version;
 }
 
 bool SsdIndex::intact(const ObjectKey& key) const {
-  const auto at = where_.find(key);
-  return at == where_.end() || buckets_[at->second.bucket].objects[at->second.position].intact;
+  const Place* at = where_.find(key);
+  return at == nullptr || buckets_[at->bucket].objects[at->position].intact;
 }
 
 void SsdIndex::touch(const ObjectKey& key) {
   if (eviction_ != SsdEviction::lru) return;
-  const auto at = where_.find(key);
-  if (at == where_.end()) return;
-  Bucket& bucket = buckets_[at->second.bucket];
+  const Place* at = where_.find(key);
+  if (at == nullptr) return;
+  Bucket& bucket = buckets_[at->bucket];
   by_age_.erase(bucket.age);
   bucket.age = next_age_++;
-  by_age_.emplace(bucket.age, at->second.bucket);
+  by_age_.emplace(bucket.age, at->bucket);
 }
 
 bool SsdIndex::lives_in(std::uint32_t bucket, const ObjectKey& key) const {
-  const auto at = where_.find(key);
-  return at != where_.end() && at->second.bucket == bucket;
+  const Place* at = where_.find(key);
+  return at != nullptr && at->bucket == bucket;
 }
 
 void SsdIndex::append_victims(std::uint32_t bucket, std::vector<ObjectKey>& victims) const {
@@ -101,7 +101,7 @@ std::uint32_t SsdIndex::insert_bucket(std::span<const Object> objects) {
   by_age_.emplace(b.age, number);
   for (const Object& object : objects) {
     const Place place{number, static_cast<std::uint32_t>(b.objects.size())};
-    if (!where_.emplace(object.key, place).second) {
+    if (!where_.emplace(object.key, place)) {
       if (version_of(object.key) != object.version) forget(object);  // the older copy serves
       continue;
     }
@@ -114,11 +114,11 @@ std::uint32_t SsdIndex::insert_bucket(std::span<const Object> objects) {
 }
 
 void SsdIndex::erase(const ObjectKey& key) {
-  const auto at = where_.find(key);
-  if (at == where_.end()) return;
-  const std::uint32_t bucket = at->second.bucket;
-  forget(buckets_[bucket].objects[at->second.position]);
-  where_.erase(at);
+  const Place* at = where_.find(key);
+  if (at == nullptr) return;
+  const std::uint32_t bucket = at->bucket;
+  forget(buckets_[bucket].objects[at->position]);
+  where_.erase(key);
   if (--buckets_[bucket].live == 0) erase_bucket(bucket);
 }
 

@@ -8,10 +8,10 @@
 #include <map>
 #include <optional>
 #include <span>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "core/flat_map.hpp"
 #include "core/ids.hpp"
 #include "core/settings.hpp"
 #include "core/units.hpp"
@@ -87,8 +87,8 @@ class SsdIndex {
   SsdEviction eviction_;
   Bytes used_;
   std::uint64_t next_age_ = 0;
-  std::unordered_map<ObjectKey, Place, ObjectKeyHash> where_;  // never iterated: order must not leak
-  std::map<std::uint64_t, std::uint32_t> by_age_;              // age -> bucket, oldest first
+  FlatMap<Place> where_;
+  std::map<std::uint64_t, std::uint32_t> by_age_;  // age -> bucket, oldest first
   std::vector<Bucket> buckets_;
   std::vector<std::uint32_t> free_;
   bool notes_ = false;
