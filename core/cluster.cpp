@@ -69,7 +69,7 @@ Cluster::State::State(const ClusterPlan& p)
     while (page_caches.size() <= n.host) page_caches.emplace_back(n.page_cache_bytes);
   }
   offloads.resize(nodes.size());
-  on_hits.resize(nodes.size());
+  pulls.resize(nodes.size() * static_cast<std::size_t>(plan.policy.pull_workers));
   pings.resize(nodes.size());
   joins.resize(nodes.size());
 }
@@ -101,6 +101,19 @@ void Cluster::State::begin(Operation& op, NodeId n) {
 
 void Cluster::State::call(Component component, std::uint32_t slot, Operation& op, NodeId peer, std::size_t keys) {
   op.answered = false;
+  switch (component) {
+    case Component::probe:
+    case Component::get:
+    case Component::staged_read:
+      ++counters.rpcs_on_path;
+      break;
+    case Component::route:
+      ++(routes[slot].state == RouteOp::State::looking_up ? counters.rpcs_on_path : counters.rpcs_off_path);
+      break;
+    default:
+      ++counters.rpcs_off_path;
+      break;
+  }
   op.waits_for = emit(
       component, slot,
       {.kind = EffectKind::rpc_request, .node = op.node, .peer = peer, .requests = static_cast<std::int32_t>(keys)});
@@ -167,7 +180,10 @@ void Cluster::State::on(const Completion& c, Time now) {
       if (awaited(offloads)) on_offload(slot, c, now);
       break;
     case Component::on_hit:
-      if (awaited(on_hits)) on_on_hit(slot, c, now);
+      if (awaited(pulls)) on_pull(slot, c, now);
+      break;
+    case Component::route:
+      if (awaited(routes)) on_route(slot, c, now);
       break;
     case Component::ping:
       if (awaited(pings)) on_ping(slot, c, now);
@@ -212,14 +228,9 @@ void Cluster::State::start(Time now) {
     nodes[n].segment = mounted.ok() ? mounted.value : SegmentId::none;
     KVLIFT_ASSERT(master.mount_disk(id, true, now) == Error::OK);
     joins[n].live = true;
-    begin(offloads[n], id);
-    begin(on_hits[n], id);
     begin(pings[n], id);
-    offloads[n].live = plan.store.master.enable_offload;
-    on_hits[n].live = plan.store.master.promotion_on_hit || plan.policy.trigger == Policy::Trigger::on_hit;
+    start_periodic_work(id, now);
     pings[n].live = plan.store.client.ping_period.ns > 0;
-    if (offloads[n].live) offload_sleep(n, now);
-    if (on_hits[n].live) on_hit_next(n, now);
     if (pings[n].live) sleep(Component::ping, n, pings[n], now + plan.store.client.ping_period);
   }
   schedule_tick(now);
@@ -242,8 +253,14 @@ void Cluster::State::crash(NodeId n, Time now) {
     }
     waiters->clear();
   }
+  for (std::uint32_t get = 0; get < gets.size(); ++get) {  // nobody is left to wake them
+    const GetOp& op = gets[get];
+    if (op.live && op.node == n && op.state == GetOp::State::waiting) get_start_timer(get, {0}, now);
+  }
   const auto slot = index(n);
-  offloads[slot].live = on_hits[slot].live = pings[slot].live = joins[slot].live = false;
+  offloads[slot].live = pings[slot].live = joins[slot].live = false;
+  for (std::int64_t w = 0; w < plan.policy.pull_workers; ++w)
+    pulls[first_puller(n) + static_cast<std::uint32_t>(w)].live = false;
 }
 
 void Cluster::State::restart(NodeId n, Time now) {
@@ -253,12 +270,9 @@ void Cluster::State::restart(NodeId n, Time now) {
   born.reset_process(plan.store);
   const auto slot = index(n);
   offloads[slot] = OffloadOp{};
-  on_hits[slot] = OnHitOp{};
   pings[slot] = PingOp{};
   joins[slot] = JoinOp{};
   joins[slot].live = true;
-  begin(offloads[slot], n);
-  begin(on_hits[slot], n);
   begin(pings[slot], n);
   join(n, now);
 }
@@ -321,7 +335,7 @@ std::int64_t Cluster::open_operations() const { return state_->open_operations; 
 
 bool Cluster::quiet() const {
   const State& s = *state_;
-  return s.open_operations == 0 && s.jobs.live() == 0 && s.staged_reads.live() == 0 &&
+  return s.open_operations == 0 && s.jobs.live() == 0 && s.routes.live() == 0 && s.staged_reads.live() == 0 &&
          s.master.promotions_in_flight() == 0;
 }
 
@@ -332,7 +346,8 @@ std::string Cluster::pending() const {
   };
   return count("probes", s.probes.live()) + count("gets", s.gets.live()) + count("puts", s.puts.live()) +
          count("removes", s.removes.live()) + count("staged reads", s.staged_reads.live()) +
-         count("jobs", s.jobs.live()) + count("promotion tasks", s.master.promotions_in_flight());
+         count("routes", s.routes.live()) + count("jobs", s.jobs.live()) +
+         count("promotion tasks", s.master.promotions_in_flight());
 }
 
 std::string Cluster::check(Time now) const {

@@ -40,12 +40,12 @@ struct KeyOutcome {
 enum class OpToken : std::uint64_t { none = 0 };
 
 struct OpResult {
-  enum class Kind : std::uint8_t { probe, get, put, remove };
+  enum class Kind : std::uint8_t { probe, get, put, remove, route };
   Kind kind = Kind::probe;
   OpToken token = OpToken::none;
   NodeId node = NodeId::none;
   Error error = Error::OK;       ///< of the operation as a whole; keys may differ
-  std::vector<bool> present;     ///< probe: one flag a key
+  std::vector<bool> present;     ///< probe, route: one flag a key
   std::vector<KeyOutcome> keys;  ///< get, put: one outcome a key
   Duration wait_promotion;       ///< get: waited for live promotions
   Duration load_dram, load_ssd;  ///< get: the rest of its time, by the tier that was awaited
@@ -60,6 +60,7 @@ struct ClusterCounters {
   std::uint64_t delegated_keys = 0, delegations_failed = 0, delegations_in_cooldown = 0;
   std::uint64_t keys_already_resident = 0, keys_query_failed = 0, keys_not_in_index = 0;
   std::uint64_t promotions_started = 0, promotions_completed = 0, promotions_failed = 0, promotions_skipped = 0;
+  std::uint64_t router_lookups = 0, router_keys_wanted = 0, router_keys_queued = 0, router_keys_refused = 0;
   std::uint64_t gets = 0, get_keys_memory = 0, get_keys_disk = 0, get_keys_missed = 0, get_keys_failed = 0;
   std::uint64_t get_waits = 0, get_waits_late = 0, get_keys_replanned = 0;
   std::uint64_t lease_expired = 0, staged_reads = 0, staged_reads_late = 0, staged_reads_failed = 0;
@@ -67,6 +68,9 @@ struct ClusterCounters {
   std::uint64_t puts = 0, put_keys_stored = 0, put_keys_exist = 0, put_keys_refused = 0, put_retries = 0;
   std::uint64_t bytes_read_ssd = 0, bytes_written_ssd = 0, bytes_read_dram = 0;
   std::uint64_t bytes_read_for_promotion = 0;  ///< part of bytes_read_ssd
+  std::uint64_t bytes_reread_ssd = 0;          ///< asked of the SSD for keys that it had been asked for before
+  std::uint64_t rpcs_on_path = 0;              ///< that a request waits for before its first token
+  std::uint64_t rpcs_off_path = 0;             ///< of prefetch, offload, saving and liveness
   std::uint64_t offload_buckets = 0, offload_rollbacks = 0, ssd_keys_evicted = 0;
   std::uint64_t stale_completions = 0;
   std::uint64_t corrupt_reads = 0;  ///< only counted with `verify`; any is a violation of I4
@@ -104,8 +108,12 @@ class Cluster {
   // -- operations ---------------------------------------------------------------------------------------------
   /// Existence of keys in prefix order, and the trigger of a prefetch where the policy has it.
   void probe(NodeId node, OpToken token, std::span<const ObjectKey> keys, Time now);
-  /// Reads keys into the node's memory; bytes of a key that fails are not delivered.
-  void get(NodeId node, OpToken token, std::span<const KeyItem> items, Time now);
+  /// Reads keys into the node's memory; bytes of a key that fails are not delivered. `tokens` of the prompt decide
+  /// about the wait where the policy goes by length.
+  void get(NodeId node, OpToken token, std::span<const KeyItem> items, Time now, Tokens tokens = {0});
+  /// A request passes router `router` (0, 1, ...) before it enters an engine: its keys' tiers are looked up, and what
+  /// only SSD has is asked for. The result comes after the look-up; the promotions go on.
+  void route(std::uint32_t router, OpToken token, std::span<const ObjectKey> keys, Time now);
   /// Stores new objects from the node's memory. An object that exists already counts as stored.
   void put(NodeId node, OpToken token, std::span<const KeyItem> items, Time now);
   void remove(NodeId node, OpToken token, const ObjectKey& key, Time now);

@@ -31,6 +31,7 @@ Counters Cluster::named_counters() const {
   add("prefetch_already", master.prefetch_already);
   add("prefetch_no_source", master.prefetch_no_source);
   add("prefetch_not_holder", master.prefetch_not_holder);
+  add("prefetch_watermark", master.prefetch_watermark);
   add("prefetch_cap", master.prefetch_cap);
   add("on_hit_queued", master.on_hit_queued);
   add("on_hit_frequency", master.on_hit_frequency);
@@ -49,8 +50,12 @@ Counters Cluster::named_counters() const {
   add("promotion_expired", master.promotion_expired);
   add("promotion_cancelled", master.promotion_cancelled);
   add("bytes_promoted", master.bytes_promoted);
+  add("promotion_late", master.promotion_late);
+  add("promotion_doubled", master.promotion_doubled);
+  add("objects_swapped", master.objects_swapped);
   add("promoted_evicted_unused", master.promoted_evicted_unused);
   add("leases_granted", master.leases_granted);
+  add("leases_dangling", master.leases_dangling);
   add("clients_expired", master.clients_expired);
   add("puts_reaped", master.puts_reaped);
   add("offloads_reaped", master.offloads_reaped);
@@ -76,6 +81,10 @@ Counters Cluster::named_counters() const {
   add("promotions_completed", client.promotions_completed);
   add("promotions_failed", client.promotions_failed);
   add("promotions_skipped", client.promotions_skipped);
+  add("router_lookups", client.router_lookups);
+  add("router_keys_wanted", client.router_keys_wanted);
+  add("router_keys_queued", client.router_keys_queued);
+  add("router_keys_refused", client.router_keys_refused);
   add("gets", client.gets);
   add("get_keys_memory", client.get_keys_memory);
   add("get_keys_disk", client.get_keys_disk);
@@ -99,6 +108,9 @@ Counters Cluster::named_counters() const {
   add("bytes_written_ssd", client.bytes_written_ssd);
   add("bytes_read_dram", client.bytes_read_dram);
   add("bytes_read_for_promotion", client.bytes_read_for_promotion);
+  add("bytes_reread_ssd", client.bytes_reread_ssd);
+  add("rpcs_on_path", client.rpcs_on_path);
+  add("rpcs_off_path", client.rpcs_off_path);
   add("offload_buckets", client.offload_buckets);
   add("offload_rollbacks", client.offload_rollbacks);
   add("ssd_keys_evicted", client.ssd_keys_evicted);

@@ -52,7 +52,7 @@ void Cluster::State::on_probe(std::uint32_t slot, const Completion& c, Time now)
 
 // -- get ----------------------------------------------------------------------------------------------------
 
-void Cluster::get(NodeId node, OpToken token, std::span<const KeyItem> items, Time now) {
+void Cluster::get(NodeId node, OpToken token, std::span<const KeyItem> items, Time now, Tokens tokens) {
   State& s = *state_;
   ++s.open_operations;
   ++s.counters.gets;
@@ -73,6 +73,7 @@ void Cluster::get(NodeId node, OpToken token, std::span<const KeyItem> items, Ti
   op.memory_settled = false;
   op.started = op.query_sent = op.read_started = op.memory_done = now;
   op.waited = {};
+  op.tokens = tokens;
   for (const KeyItem& item : items) {
     op.asked.push_back(static_cast<std::uint32_t>(op.items.size()));
     op.items.push_back({.item = item});
@@ -116,6 +117,7 @@ void Cluster::State::on_get(std::uint32_t slot, std::uint32_t sequence, const Co
     for (std::size_t a = 0; a < op.asked.size(); ++a) {
       GetOp::Item& item = op.items[op.asked[a]];
       item.view = op.answers[a];
+      if (plan.policy.trigger == Policy::Trigger::oracle) foresee(item.view);
       item.lease_until = op.query_sent + item.view.lease;
       if (op.state == GetOp::State::requerying && item.view.in_memory) ++counters.get_keys_replanned;
     }
@@ -139,9 +141,8 @@ void Cluster::State::get_plan_reads(std::uint32_t slot, Time now) {
       disk_keys.push_back(op.items[i].item.key);
     }
   }
-  const Duration budget = plan.store.client.ssd_get_wait;
-  if (disk_keys.empty() || budget.ns <= 0 || plan.policy.get_wait == Policy::GetWait::off)
-    return get_start_reads(slot, now);
+  const Duration budget = get_wait_budget(op);
+  if (disk_keys.empty() || budget.ns <= 0) return get_start_reads(slot, now);
   if (plan.policy.get_kick) {
     ++counters.kicks;
     if (node(op.node).throttle.in_cooldown(now)) ++counters.kicks_in_cooldown;
@@ -149,8 +150,31 @@ void Cluster::State::get_plan_reads(std::uint32_t slot, Time now) {
   }
   op.state = GetOp::State::waiting;
   op.wait_began = now;
-  op.timer = emit(Component::get_deadline, slot, {.kind = EffectKind::timer, .node = op.node, .at = now + budget});
+  if (plan.policy.get_wait != Policy::GetWait::per_key) get_start_timer(slot, budget, now);
   get_continue_wait(slot, now);
+}
+
+/// How long the batch, or each key of it, may wait; 0 when it must not.
+Duration Cluster::State::get_wait_budget(const GetOp& op) const {
+  const Policy& policy = plan.policy;
+  switch (policy.get_wait) {
+    case Policy::GetWait::off:
+      return {0};
+    case Policy::GetWait::batch_deadline:
+    case Policy::GetWait::per_key:
+      return policy.get_wait_budget.ns > 0 ? policy.get_wait_budget : plan.store.client.ssd_get_wait;
+    case Policy::GetWait::complete:
+      return ThrottleSettings{}.live_max - milliseconds(1);  // then the throttle gives a lost job's keys up
+    case Policy::GetWait::by_length:
+      return std::min(policy.get_wait_cap,
+                      policy.get_wait_base + Duration{policy.get_wait_per_1k_tokens.ns * op.tokens.value / 1000});
+  }
+  return {0};
+}
+
+void Cluster::State::get_start_timer(std::uint32_t slot, Duration budget, Time now) {
+  GetOp& op = gets[slot];
+  op.timer = emit(Component::get_deadline, slot, {.kind = EffectKind::timer, .node = op.node, .at = now + budget});
 }
 
 void Cluster::State::get_continue_wait(std::uint32_t slot, Time now) {
@@ -162,6 +186,7 @@ void Cluster::State::get_continue_wait(std::uint32_t slot, Time now) {
     if (answer == WaitAnswer::waiting) {
       ++counters.get_waits;
       op.wait_pending = true;
+      if (plan.policy.get_wait == Policy::GetWait::per_key) get_start_timer(slot, get_wait_budget(op), now);
       return;
     }
     item.promoted = answer == WaitAnswer::completed;
@@ -189,7 +214,11 @@ void Cluster::State::on_get_deadline(std::uint32_t slot, Time now) {
   if (op.state != GetOp::State::waiting) return;
   if (!current(op.node, op.epoch)) return get_finish(slot, Error::RPC_FAIL, now);
   ++counters.get_waits_late;
-  get_end_wait(slot, now);
+  if (plan.policy.get_wait != Policy::GetWait::per_key) return get_end_wait(slot, now);
+  const ObjectKey& late = op.items[op.wait_order[op.wait_next++]].item.key;
+  node(op.node).throttle.cancel_wait(late, static_cast<WaiterId>(slot));
+  op.wait_pending = false;
+  get_continue_wait(slot, now);
 }
 
 void Cluster::State::get_end_wait(std::uint32_t slot, Time now) {
@@ -323,7 +352,8 @@ void Cluster::State::get_settle(std::uint32_t slot, Time now) {
       if (now > item.lease_until) {
         item.outcome.error = Error::LEASE_EXPIRED;
         ++counters.lease_expired;
-      } else if (plan.verify && !shadow_holds(item.view.memory, item.item.key)) {
+      } else if (plan.verify && plan.policy.trigger != Policy::Trigger::oracle &&
+                 !shadow_holds(item.view.memory, item.item.key)) {
         ++counters.corrupt_reads;
       }
     }

@@ -2,7 +2,8 @@
 //
 //   offload:  sleeping -> pulling -> [evicting ->] writing -> reporting -> next bucket ... -> trimming -> sleeping
 //
-// Offload, promotion pull and ping are separate loops, so that none delays another (RC-06, RC-41). Keys enter the
+// Offload, promotion pull and ping are separate loops, so that none delays another (RC-06, RC-41); a policy may put
+// the pull behind the offload, as the original has it. Keys enter the
 // local index before the master hears of them and leave it when the report fails (RC-12); the master hears of an
 // eviction before the bucket is deleted (RC-38).
 #include <algorithm>
@@ -19,6 +20,7 @@ constexpr std::size_t kRescanPage = 20'000;
 void Cluster::State::offload_sleep(std::uint32_t slot, Time now) {
   OffloadOp& op = offloads[slot];
   op.state = OffloadOp::State::sleeping;
+  if (pulls_promotions() && !plan.policy.pull_own_loop) return pull_begin(op.node);  // it sleeps after the pull
   sleep(Component::offload, slot, op, now + plan.store.holder.heartbeat_period);
 }
 
@@ -350,14 +352,7 @@ void Cluster::State::on_join(std::uint32_t slot, const Completion& c, Time now) 
   op.objects.clear();
   joiner.joining = false;
   // A new process starts its loops when it has joined.
-  if (plan.store.master.enable_offload && !offloads[slot].live) {
-    offloads[slot].live = true;
-    offload_sleep(slot, now);
-  }
-  if ((plan.store.master.promotion_on_hit || plan.policy.trigger == Policy::Trigger::on_hit) && !on_hits[slot].live) {
-    on_hits[slot].live = true;
-    on_hit_next(slot, now);
-  }
+  if (!offloads[slot].live && !pulls[first_puller(op.node)].live) start_periodic_work(op.node, now);
   if (plan.store.client.ping_period.ns > 0 && !pings[slot].live) {
     pings[slot].live = true;
     sleep(Component::ping, slot, pings[slot], now + plan.store.client.ping_period);

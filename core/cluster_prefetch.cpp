@@ -5,6 +5,7 @@
 //   job:      per chunk: read-only query -> own keys promoted one by one -> next chunk
 //             then one delegation per remote holder, whose own job promotes
 #include <algorithm>
+#include <iterator>
 
 #include "core/cluster_state.hpp"
 
@@ -12,7 +13,16 @@ namespace kvlift {
 
 /// False when the trigger was suppressed or brought nothing new.
 bool Cluster::State::trigger_prefetch(NodeId n, std::span<const ObjectKey> keys, bool ignore_cooldown, Time now) {
-  if (keys.empty() || plan.policy.trigger != Policy::Trigger::exist_probe) return false;
+  const bool by_design =
+      plan.policy.trigger == Policy::Trigger::exist_probe || plan.policy.trigger == Policy::Trigger::router_call;
+  if (!by_design || plan.policy.execution != Policy::Execution::immediate_pool) return false;
+  std::vector<ObjectKey> of_standard_tenant;
+  if (!plan.policy.all_tenants) {
+    std::copy_if(keys.begin(), keys.end(), std::back_inserter(of_standard_tenant),
+                 [](const ObjectKey& k) { return k.tenant == TenantId::standard; });
+    keys = of_standard_tenant;
+  }
+  if (keys.empty()) return false;
   NodeState& client = node(n);
   ++counters.triggers;
   if (plan.policy.gate_cooldown && !ignore_cooldown && client.throttle.in_cooldown(now)) {
@@ -20,9 +30,13 @@ bool Cluster::State::trigger_prefetch(NodeId n, std::span<const ObjectKey> keys,
     return false;
   }
   reserved.clear();
-  const ReserveTally tally = client.throttle.reserve(keys, now, reserved);
-  counters.keys_triggered += tally.granted;
-  counters.keys_deduplicated += tally.deduplicated;
+  if (plan.policy.reserve == Policy::Reserve::after_query) {
+    for (const ObjectKey& key : keys) reserved.push_back({.key = key});  // every probe queries (#2646)
+  } else {
+    const ReserveTally tally = client.throttle.reserve(keys, now, reserved);
+    counters.keys_triggered += tally.granted;
+    counters.keys_deduplicated += tally.deduplicated;
+  }
   if (reserved.empty()) return false;
   enqueue_job(n, false, now);
   return true;
@@ -47,7 +61,9 @@ void Cluster::State::enqueue_job(NodeId n, bool delegated, Time now) {
   NodeState& owner = node(n);
   if (static_cast<std::int64_t>(owner.prefetch_queue.size()) >= plan.store.holder.prefetch_queue_limit) {
     ++counters.triggers_refused_queue_full;
-    for (const Reservation& r : reserved) owner.throttle.release(r.key, r.generation, now, woken);
+    for (const Reservation& r : reserved) {
+      if (r.generation != Generation::none) owner.throttle.release(r.key, r.generation, now, woken);
+    }
     return wake_waiters(now);
   }
   const std::uint32_t slot = jobs.acquire();
@@ -75,8 +91,7 @@ void Cluster::State::start_jobs(NodeId n, Time now) {
     if (job.delegated) {
       job.local.swap(job.keys);
       job.keys.clear();
-      job.state = JobOp::State::promoting;
-      job_next_local(slot, now);
+      job_start_local(slot, now);
     } else {
       job_next_chunk(slot, now);
     }
@@ -109,12 +124,23 @@ void Cluster::State::on_job(std::uint32_t slot, const Completion& c, Time now) {
       if (c.error != Error::OK) {
         for (std::size_t i = job.chunk_begin; i < job.chunk_end; ++i) {
           ++counters.keys_query_failed;
+          if (job.keys[i].generation == Generation::none) continue;
           node(job.node).throttle.mark_failed(job.keys[i].key, job.keys[i].generation, now, woken);
         }
         wake_waiters(now);
         return job_next_chunk(slot, now);
       }
       return job_classify(slot, now);
+    case JobOp::State::registering:
+      if (c.error == Error::OK && !job.answered) {
+        serve(c, [&](bool first) {
+          const Error answer =
+              master.register_prefetch_task(job.node, job.local[job.local_next].key, now, job.tickets[job.local_next]);
+          if (first) job.answer = answer;
+        });
+        return reply(Component::job, slot, job, kMasterNode);
+      }
+      return job_registered(slot, c.error == Error::OK ? job.answer : c.error, now);
     case JobOp::State::promoting: {
       const bool registering = job.run.chain.state() == Promotion::State::registering;
       const bool done = promotion_on(Component::job, slot, job, job.run, c, now);
@@ -146,9 +172,11 @@ void Cluster::State::job_classify(std::uint32_t slot, Time now) {
   Throttle<>& throttle = node(job.node).throttle;
   job.local.clear();
   job.local_next = 0;
+  if (plan.policy.reserve == Policy::Reserve::after_query) job_reserve_chunk(job, now);
   for (std::size_t i = job.chunk_begin; i < job.chunk_end; ++i) {
     const Reservation& r = job.keys[i];
     const ObjectView& view = job.views[i - job.chunk_begin];
+    if (r.generation == Generation::none) continue;
     if (view.error != Error::OK) {
       ++counters.keys_query_failed;
       throttle.mark_failed(r.key, r.generation, now, woken);
@@ -167,8 +195,81 @@ void Cluster::State::job_classify(std::uint32_t slot, Time now) {
     }
   }
   wake_waiters(now);
+  job_start_local(slot, now);
+}
+
+/// Reserves what the query found on SSD only; the rest of the chunk is forgotten.
+void Cluster::State::job_reserve_chunk(JobOp& job, Time now) {
+  std::vector<ObjectKey> names;
+  std::vector<std::size_t> indices;
+  for (std::size_t i = job.chunk_begin; i < job.chunk_end; ++i) {
+    const ObjectView& view = job.views[i - job.chunk_begin];
+    if (view.error != Error::OK || view.in_memory || !view.on_disk || view.size.value <= 0) {
+      ++(view.error != Error::OK ? counters.keys_query_failed : counters.keys_already_resident);
+      continue;
+    }
+    names.push_back(job.keys[i].key);
+    indices.push_back(i);
+  }
+  reserved.clear();
+  const ReserveTally tally = node(job.node).throttle.reserve(names, now, reserved);
+  counters.keys_triggered += tally.granted;
+  counters.keys_deduplicated += tally.deduplicated;
+  for (const Reservation& r : reserved) job.keys[indices[r.index]].generation = r.generation;
+}
+
+void Cluster::State::job_start_local(std::uint32_t slot, Time now) {
+  JobOp& job = jobs[slot];
+  if (plan.policy.registration == Policy::Registration::one_by_one) {
+    job.state = JobOp::State::promoting;
+    return job_next_local(slot, now);
+  }
+  job.tickets.assign(job.local.size(), PromotionTicket::any);
+  job.state = JobOp::State::registering;
+  job_next_registration(slot, now);
+}
+
+/// Registers the keys of a chunk one after another; those that may go on are compacted to the front, then promoted.
+void Cluster::State::job_next_registration(std::uint32_t slot, Time now) {
+  JobOp& job = jobs[slot];
+  NodeState& holder = node(job.node);
+  while (job.local_next < job.local.size()) {
+    const Reservation& r = job.local[job.local_next];
+    if (holder.ssd.size_of(r.key)) {
+      job.tickets[job.local_next] =
+          static_cast<PromotionTicket>(static_cast<std::uint64_t>(job.epoch) << 32 | ++next_sequence);
+      return call(Component::job, slot, job, kMasterNode, 1);
+    }
+    ++counters.keys_not_in_index;
+    holder.throttle.mark_failed(r.key, r.generation, now, woken);
+    job.local.erase(job.local.begin() + static_cast<std::ptrdiff_t>(job.local_next));
+    job.tickets.erase(job.tickets.begin() + static_cast<std::ptrdiff_t>(job.local_next));
+  }
+  wake_waiters(now);
+  job.local_next = 0;
   job.state = JobOp::State::promoting;
   job_next_local(slot, now);
+}
+
+void Cluster::State::job_registered(std::uint32_t slot, Error answer, Time now) {
+  JobOp& job = jobs[slot];
+  Throttle<>& throttle = node(job.node).throttle;
+  const Reservation r = job.local[job.local_next];
+  // Without an answer the master may have the task: the chain finds out, and gives it back when it fails.
+  if (answer == Error::OK || answer == Error::RPC_FAIL || answer == Error::RPC_TIMEOUT) {
+    throttle.mark_in_flight(r.key, r.generation, now);
+    ++job.local_next;
+  } else {
+    if (answer == Error::PROMOTION_ALREADY_EXISTS) {
+      throttle.mark_delegated(r.key, r.generation, now);
+    } else {
+      throttle.mark_failed(r.key, r.generation, now, woken);
+    }
+    job.local.erase(job.local.begin() + static_cast<std::ptrdiff_t>(job.local_next));
+    job.tickets.erase(job.tickets.begin() + static_cast<std::ptrdiff_t>(job.local_next));
+    wake_waiters(now);
+  }
+  job_next_registration(slot, now);
 }
 
 /// Promotes the next key that this node holds; the look-up in its own index comes first (RC-13).
@@ -177,10 +278,14 @@ void Cluster::State::job_next_local(std::uint32_t slot, Time now) {
   NodeState& holder = node(job.node);
   while (job.local_next < job.local.size()) {
     const Reservation& r = job.local[job.local_next];
-    const auto size = holder.ssd.size_of(r.key);
-    if (size && size->value > 0) {
-      job.run.chain = Promotion(Promotion::Origin::prefetch, r.key, *size);
-      job.run.ticket = static_cast<PromotionTicket>(static_cast<std::uint64_t>(job.epoch) << 32 | ++next_sequence);
+    const bool registered = plan.policy.registration == Policy::Registration::whole_chunk;
+    auto size = holder.ssd.size_of(r.key);
+    if (registered && !size) size = Bytes{0};  // it left the SSD since; the chain gives its task back
+    if (size && (registered || size->value > 0)) {
+      job.run.chain = Promotion(registered ? Promotion::Origin::on_hit : Promotion::Origin::prefetch, r.key, *size);
+      job.run.ticket =
+          registered ? job.tickets[job.local_next]
+                     : static_cast<PromotionTicket>(static_cast<std::uint64_t>(job.epoch) << 32 | ++next_sequence);
       if (!promotion_start(Component::job, slot, job, job.run, now)) return;
       return job_promotion_done(slot, now);
     }
@@ -208,14 +313,15 @@ void Cluster::State::job_promotion_done(std::uint32_t slot, Time now) {
       throttle.mark_failed(r.key, r.generation, now, woken);
       break;
   }
-  if (job.run.chain.dram_pressure()) {
-    if (plan.policy.gate_cooldown) {
-      throttle.enter_cooldown(now);
-      ++counters.cooldowns_entered;
-    }
+  if (job.run.chain.dram_pressure() && plan.policy.gate_cooldown) {
+    throttle.enter_cooldown(now);
+    ++counters.cooldowns_entered;
+  }
+  if (job.run.chain.dram_pressure() && plan.policy.on_full == Policy::OnFull::stop_list) {
     // The rest was never registered. It is forgotten, so that it may be triggered when the cooldown ends (RC-14);
     // the original leaves it blocked for the whole dedup TTL.
     const auto give_up = [&](const Reservation& left) {
+      if (left.generation == Generation::none) return;
       ++counters.keys_released;
       if (plan.store.legacy.pressure_leaves_triggered) {
         throttle.mark_delegated(left.key, left.generation, now);
@@ -250,47 +356,6 @@ void Cluster::State::job_finish(std::uint32_t slot, Time now) {
 void Cluster::State::job_abort(std::uint32_t slot) {
   promotion_abort(jobs[slot], jobs[slot].run);
   jobs.release(slot);
-}
-
-// -- promotion-on-hit: the holder pulls what the master queued -----------------------------------------------
-
-void Cluster::State::on_hit_next(std::uint32_t slot, Time now) {
-  OnHitOp& op = on_hits[slot];
-  while (op.next < op.tasks.size()) {
-    const PromotionTask& task = op.tasks[op.next];
-    op.state = OnHitOp::State::promoting;
-    op.run.chain = Promotion(Promotion::Origin::on_hit, task.key, task.size);
-    op.run.ticket = task.ticket;
-    if (!promotion_start(Component::on_hit, slot, op, op.run, now)) return;
-    ++op.next;
-  }
-  op.tasks.clear();
-  op.next = 0;
-  op.state = OnHitOp::State::sleeping;
-  sleep(Component::on_hit, slot, op, now + plan.store.holder.heartbeat_period);
-}
-
-void Cluster::State::on_on_hit(std::uint32_t slot, const Completion& c, Time now) {
-  OnHitOp& op = on_hits[slot];
-  switch (op.state) {
-    case OnHitOp::State::sleeping:
-      op.state = OnHitOp::State::pulling;
-      return call(Component::on_hit, slot, op, kMasterNode, 0);
-    case OnHitOp::State::pulling:
-      if (c.error == Error::OK && !op.answered) {
-        // A second delivery may hand out more tasks; they ride on the same answer, or they would be lost.
-        serve(c, [&](bool) { master.pull_promotions(op.node, now, op.tasks); });
-        return reply(Component::on_hit, slot, op, kMasterNode);
-      }
-      // When the answer is lost its tasks are promoted all the same: they are known here only by luck, so drop them
-      // and let the master's reaper free them.
-      if (c.error != Error::OK) op.tasks.clear();
-      return on_hit_next(slot, now);
-    case OnHitOp::State::promoting:
-      if (!promotion_on(Component::on_hit, slot, op, op.run, c, now)) return;
-      ++op.next;
-      return on_hit_next(slot, now);
-  }
 }
 
 }  // namespace kvlift

@@ -92,7 +92,7 @@ bool Cluster::State::promotion_perform(Component component, std::uint32_t slot, 
           run.chain.on(Error::INVALID_KEY, {}, next);
           return promotion_perform(component, slot, op, run, next, now);
         }
-        holder.ssd.touch(run.chain.key());
+        note_ssd_read(op.node, run.chain.key(), run.chain.size());
         op.waits_for = emit(component, slot,
                             {.kind = EffectKind::disk_read,
                              .node = op.node,

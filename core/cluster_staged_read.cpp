@@ -128,7 +128,6 @@ void Cluster::State::staged_read_arrived(std::uint32_t slot, Time now) {
       item.outcome.error = Error::INVALID_PARAMS;
       ++counters.staging_overflows;
     } else {
-      holder.ssd.touch(item.item.key);
       op.items[kept++] = op.items[i];
       continue;
     }
@@ -190,6 +189,7 @@ void Cluster::State::staged_read_window(std::uint32_t slot, Time now) {
   }
   for (std::size_t i = op.window_begin; i < end; ++i) {
     const GetOp::Item& item = get.items[op.items[i]];
+    note_ssd_read(op.holder, item.item.key, item.view.size);
     cached += cached_bytes(op.holder, item.item.key, item.view.size);
   }
   op.window_end = end;

@@ -37,6 +37,7 @@ enum class Component : std::uint8_t {
   ping,
   join,
   master_tick,
+  route,
   user = 64,  ///< ids from here on belong to the cluster's user
 };
 
@@ -108,6 +109,7 @@ struct GetOp : Operation {
   bool memory_settled = false;  ///< outcomes of the memory keys are final
   Time started, query_sent, wait_began, read_started, memory_done;
   Duration waited;
+  Tokens tokens;  ///< of the prompt that the keys stand for
 };
 
 /// The read of one holder's keys on behalf of a get: RPC, staging, SSD, pull.
@@ -156,7 +158,7 @@ struct PromotionRun {
 /// A prefetch job: of a trigger (asks the master where the keys are, promotes its own, delegates the rest) or
 /// of another node's trigger (promotes).
 struct JobOp : Operation {
-  enum class State : std::uint8_t { queued, querying, promoting, delegating };
+  enum class State : std::uint8_t { queued, querying, registering, promoting, delegating };
   State state = State::queued;
   bool delegated = false;  ///< runs on behalf of another node: no query
   std::vector<Reservation> keys;
@@ -164,6 +166,7 @@ struct JobOp : Operation {
   std::vector<ObjectView> views;
   std::vector<Reservation> local;
   std::size_t local_next = 0;
+  std::vector<PromotionTicket> tickets;  ///< of local[i], where a chunk is registered as a whole
   std::vector<std::pair<NodeId, std::vector<Reservation>>> remote;  ///< by holder, in order of first key
   std::size_t remote_next = 0;
   PromotionRun run;
@@ -183,12 +186,24 @@ struct OffloadOp : Operation {
   bool has_written = false;
 };
 
-struct OnHitOp : Operation {
-  enum class State : std::uint8_t { sleeping, pulling, promoting };
-  State state = State::sleeping;
-  std::vector<PromotionTask> tasks;
-  std::size_t next = 0;
+/// One worker of a node's pull; the first of them also asks the master.
+struct PullOp : Operation {
+  enum class State : std::uint8_t { idle, sleeping, pulling, promoting };
+  State state = State::idle;
+  std::vector<PromotionTask> tasks;  ///< of the answer under way
   PromotionRun run;
+};
+
+/// A request on its way through a router: where are its keys, and who shall bring those that only SSD has?
+struct RouteOp : Operation {
+  enum class State : std::uint8_t { looking_up, asking_master, asking_holders };
+  OpToken token = OpToken::none;
+  State state = State::looking_up;
+  std::vector<ObjectKey> keys;
+  std::vector<ObjectView> views;
+  std::vector<ObjectKey> wanted;
+  std::vector<std::pair<NodeId, std::vector<Reservation>>> by_holder;  ///< in order of first key
+  std::size_t next = 0;
 };
 
 struct PingOp : Operation {
@@ -217,6 +232,7 @@ struct NodeState {
   Throttle<> throttle;
   std::int64_t prefetch_active = 0;
   std::deque<std::uint32_t> prefetch_queue;  ///< job slots
+  std::deque<PromotionTask> pulled;          ///< handed out by the master, not begun yet
   std::int64_t read_active = 0;
   std::deque<std::uint32_t> worker_waiters;   ///< staged-read slots
   std::deque<std::uint32_t> staging_waiters;  ///< staged-read slots
@@ -250,8 +266,9 @@ struct Cluster::State {
   Slots<PutOp> puts;
   Slots<RemoveOp> removes;
   Slots<JobOp> jobs;
+  Slots<RouteOp> routes;
   std::vector<OffloadOp> offloads;  // one a node, as the three below
-  std::vector<OnHitOp> on_hits;
+  std::vector<PullOp> pulls;        ///< `pull_workers` a node
   std::vector<PingOp> pings;
   std::vector<JoinOp> joins;
   // Scratch of single calls, kept for its memory.
@@ -284,6 +301,10 @@ struct Cluster::State {
   void reply(Component component, std::uint32_t slot, Operation& op, NodeId peer);
   void sleep(Component component, std::uint32_t slot, Operation& op, Time until);
   void begin(Operation& op, NodeId n);
+  /// The SSD of `n` is about to read the key.
+  void note_ssd_read(NodeId n, const ObjectKey& key, Bytes size) {
+    if (node(n).ssd.touch(key)) counters.bytes_reread_ssd += static_cast<std::uint64_t>(size.value);
+  }
   /// Bytes of the object that need no device access, now that it is read or written there.
   Bytes cached_bytes(NodeId n, const ObjectKey& key, Bytes size) {
     return page_caches[node(n).host].touch(key, size) ? size : Bytes{0};
@@ -329,6 +350,14 @@ struct Cluster::State {
   // -- cluster_prefetch.cpp
   bool trigger_prefetch(NodeId n, std::span<const ObjectKey> keys, bool ignore_cooldown, Time now);
   void accept_delegation(NodeId n, std::span<const Reservation> keys, Time now);
+  Duration get_wait_budget(const GetOp& op) const;
+  void get_start_timer(std::uint32_t slot, Duration budget, Time now);
+  /// The oracle's view: what only SSD has stands in its holder's DRAM.
+  void foresee(ObjectView& view) const {
+    if (view.error != Error::OK || view.in_memory || !view.on_disk) return;
+    view.in_memory = true;
+    view.memory = {view.holder, nodes[index(view.holder)].segment, 0, view.size};
+  }
   void enqueue_job(NodeId n, bool delegated, Time now);
   void start_jobs(NodeId n, Time now);
   void on_job(std::uint32_t slot, const Completion& c, Time now);
@@ -339,8 +368,24 @@ struct Cluster::State {
   void job_promotion_done(std::uint32_t slot, Time now);
   void job_finish(std::uint32_t slot, Time now);
   void job_abort(std::uint32_t slot);
-  void on_on_hit(std::uint32_t slot, const Completion& c, Time now);
-  void on_hit_next(std::uint32_t slot, Time now);
+  void job_reserve_chunk(JobOp& job, Time now);
+  void job_start_local(std::uint32_t slot, Time now);
+  void job_next_registration(std::uint32_t slot, Time now);
+  void job_registered(std::uint32_t slot, Error answer, Time now);
+
+  // -- cluster_pull.cpp
+  bool pulls_promotions() const;
+  std::uint32_t first_puller(NodeId n) const;
+  void start_periodic_work(NodeId n, Time now);
+  void on_pull(std::uint32_t slot, const Completion& c, Time now);
+  void pull_begin(NodeId n);
+  void pull_work(NodeId n, Time now);
+  void pull_sleep(NodeId n, Time now);
+
+  // -- cluster_route.cpp
+  void on_route(std::uint32_t slot, const Completion& c, Time now);
+  void route_choose(std::uint32_t slot, Time now);
+  void route_next_holder(std::uint32_t slot);
 
   // -- cluster_promotion.cpp: the chain, for jobs and on-hit rounds. True when it is done.
   bool promotion_start(Component component, std::uint32_t slot, Operation& op, PromotionRun& run, Time now);

@@ -61,7 +61,24 @@ Bytes Engine::bytes_of(std::size_t block_index) const {
 
 // -- arrival and probe ----------------------------------------------------------------------------------------
 
-void Engine::arrive(const Request& request, std::uint32_t phase, std::uint64_t client, Time now, Cluster& cluster) {
+/// Only full blocks are kept, and at least one token of a prompt is always computed.
+std::size_t Engine::blocks_of(const Request& request) const {
+  const auto full = static_cast<std::size_t>((request.input.value - 1) / settings_.block_tokens.value);
+  return std::min(full, request.block_ids.size());
+}
+
+std::vector<ObjectKey> Engine::keys_of(const Request& request) const {
+  std::vector<ObjectKey> keys;
+  const std::int64_t ranks = settings_.ranks_share_keys ? 1 : settings_.ranks;
+  const std::size_t blocks = blocks_of(request);
+  for (std::size_t b = 0; b < blocks; ++b) {
+    for (std::int64_t r = 0; r < ranks; ++r) keys.push_back(key_of(request.block_ids[b], r));
+  }
+  return keys;
+}
+
+void Engine::arrive(const Request& request, std::uint32_t phase, std::uint64_t client, Time arrived, Time now,
+                    Cluster& cluster) {
   const std::uint32_t slot = items_.acquire();
   Item& item = items_[slot];
   item = Item{};
@@ -70,12 +87,10 @@ void Engine::arrive(const Request& request, std::uint32_t phase, std::uint64_t c
   item.client = client;
   item.record.id = request.id;
   item.record.phase = phase;
-  item.record.arrival = now;
+  item.record.arrival = arrived;
   item.record.input = request.input;
   item.record.output = request.output;
-  // Only full blocks are kept, and at least one token of a prompt is always computed.
-  const auto full = static_cast<std::size_t>((request.input.value - 1) / settings_.block_tokens.value);
-  item.blocks = std::min(full, request.block_ids.size());
+  item.blocks = blocks_of(request);
   item.state = State::waiting;
   ++open_requests_;
   changed_ = true;
@@ -136,7 +151,8 @@ void Engine::start_load(std::uint32_t slot, Time now, Cluster& cluster) {
     for (std::size_t b = item.gpu_hit; b < item.hit; ++b)
       keys.push_back({key_of(item.request.block_ids[b], r), bytes_of(b)});
     const auto node = static_cast<NodeId>(index(first_node_) + static_cast<std::uint32_t>(r));
-    cluster.get(node, token(slot, kLoad, r), keys, now);
+    cluster.get(node, token(slot, kLoad, r), keys, now,
+                settings_.block_tokens * static_cast<std::int64_t>(item.hit - item.gpu_hit));
   }
 }
 

@@ -50,7 +50,11 @@ class Engine {
   Engine(const EngineSettings& settings, std::uint32_t number, NodeId first_node);
 
   /// `block_bytes` are the sizes of the request's blocks, repeated cyclically.
-  void arrive(const Request& request, std::uint32_t phase, std::uint64_t client, Time now, Cluster& cluster);
+  /// `arrived`: when the client asked; later is the time it takes to get here.
+  void arrive(const Request& request, std::uint32_t phase, std::uint64_t client, Time arrived, Time now,
+              Cluster& cluster);
+  /// What the store may have of the request: the keys of its full blocks, of every rank.
+  std::vector<ObjectKey> keys_of(const Request& request) const;
   /// A result whose token names this engine.
   void on_result(const OpResult& result, Time now, Cluster& cluster);
   /// The compute of the step under way has ended.
@@ -100,6 +104,7 @@ class Engine {
 
   OpToken token(std::uint32_t slot, std::uint32_t kind, std::int64_t rank) const;
   ObjectKey key_of(std::uint64_t block, std::int64_t rank) const;
+  std::size_t blocks_of(const Request& request) const;
   Bytes bytes_of(std::size_t block_index) const;
   bool probe_when_scheduled(Time now, Cluster& cluster);
   void start_probe(std::uint32_t slot, Time now, Cluster& cluster);

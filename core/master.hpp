@@ -87,12 +87,17 @@ struct MasterCounters {
   std::uint64_t offload_queued = 0, offload_refused = 0, offload_done = 0, offload_nacked = 0,
                 disk_replicas_evicted = 0;
   std::uint64_t prefetch_registered = 0, prefetch_unavailable = 0, prefetch_not_found = 0, prefetch_put_running = 0,
-                prefetch_already = 0, prefetch_no_source = 0, prefetch_not_holder = 0, prefetch_cap = 0;
+                prefetch_already = 0, prefetch_no_source = 0, prefetch_not_holder = 0, prefetch_watermark = 0,
+                prefetch_cap = 0;
   std::uint64_t on_hit_queued = 0, on_hit_frequency = 0, on_hit_watermark = 0, on_hit_not_found = 0,
                 on_hit_in_flight = 0, on_hit_memory_present = 0, on_hit_no_source = 0, on_hit_cap = 0,
                 on_hit_retried = 0, on_hit_given_up = 0;
   std::uint64_t promotion_allocated = 0, promotion_no_handle = 0, promotion_committed = 0, promotion_failed = 0,
                 promotion_expired = 0, promotion_cancelled = 0, bytes_promoted = 0;
+  std::uint64_t promotion_late = 0;           ///< dropped: not pulled within the policy's budget
+  std::uint64_t promotion_doubled = 0;        ///< committed beside another copy; any is a violation of I1
+  std::uint64_t objects_swapped = 0;          ///< evicted to make room for one promotion
+  std::uint64_t leases_dangling = 0;          ///< granted to a promotion that then failed
   std::uint64_t promoted_evicted_unused = 0;  ///< promoted copies evicted before any leasing query met them
   std::uint64_t leases_granted = 0, clients_expired = 0, puts_reaped = 0, offloads_reaped = 0;
   friend bool operator==(const MasterCounters&, const MasterCounters&) = default;
@@ -150,7 +155,9 @@ class Master {
   // -- promotion (2.9, 2.10, 2.11, 2.13) --------------------------------------------------------------------
   Error register_prefetch_task(NodeId caller, const ObjectKey& key, Time now,
                                PromotionTicket ticket = PromotionTicket::any);
-  /// Tasks that promotion-on-hit queued for this holder, at most `promotion_max_per_heartbeat`, oldest first.
+  /// BatchPrefetchToMemory of a router (#3417): queues a task for the key's holder, behind the policy's gates.
+  Error prefetch_to_memory(const ObjectKey& key, Time now);
+  /// Tasks that were queued for this holder, at most as many as one pull hands out, oldest first.
   void pull_promotions(NodeId holder, Time now, std::vector<PromotionTask>& out);
   Result<Allocation> promotion_alloc_start(NodeId caller, const ObjectKey& key, Bytes size, Time now,
                                            PromotionTicket ticket = PromotionTicket::any);

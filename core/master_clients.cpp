@@ -31,7 +31,8 @@ Result<SegmentId> Master::mount_segment(NodeId client, Bytes capacity, Time now)
   if (capacity.value <= 0) return {Error::INVALID_PARAMS, SegmentId::none};
   if (c->segment != SegmentId::none) return {Error::SEGMENT_ALREADY_EXISTS, c->segment};
   const auto id = static_cast<SegmentId>(s.segments.size());
-  s.segments.push_back({true, client, RangeAllocator(capacity)});
+  const bool parted = s.policy.dram != Policy::DramSource::shared_pool;
+  s.segments.push_back({true, client, SegmentRoom(capacity, parted ? s.policy.dram_share : 0)});
   s.capacity += s.segments.back().room.capacity();
   c->segment = id;
   s.eviction_idle = false;
@@ -69,7 +70,7 @@ void Master::State::unmount(SegmentId id, Time now) {
     refresh(object);
     erase_if_empty(object);
   }
-  segment.room = RangeAllocator(Bytes{0});
+  segment.room = SegmentRoom(Bytes{0}, 0);
   eviction_idle = false;
 }
 

@@ -16,6 +16,14 @@ std::size_t staged_replica(const Object& object) {
 }
 
 void begin_promotion(Master::State& s, Object& object, NodeId holder, bool from_prefetch, Time now);
+void queue_for_holder(Master::State& s, Object& object);
+
+/// Such a lease is spent, or dangles, when the promotion is late or fails: that is the design (#3417).
+void lease_at_enqueue(Master::State& s, Object& object, Time now) {
+  if (s.policy.lease != Policy::LeaseMoment::enqueue) return;
+  s.grant_lease(object, now);
+  object.promotion.leased = true;
+}
 
 }  // namespace
 
@@ -30,8 +38,14 @@ Error Master::register_prefetch_task(NodeId caller, const ObjectKey& key, Time n
   Object* object = s.find(key);
   if (object == nullptr) return refuse(n.prefetch_not_found, Error::OBJECT_NOT_FOUND);
   if (object->put_running || object->listed_running) return refuse(n.prefetch_put_running, Error::REPLICA_IS_NOT_READY);
-  if (!object->memory.empty() || object->promotion.live)
-    return refuse(n.prefetch_already, Error::PROMOTION_ALREADY_EXISTS);
+  if (!object->memory.empty() || object->promotion.live) {
+    ++n.prefetch_already;
+    // #2646 answers OK for a key that DRAM has: no task is made, and the allocation is refused.
+    const bool accepted = s.policy.resident == Policy::Resident::accepted && !object->promotion.live;
+    return accepted ? Error::OK : Error::PROMOTION_ALREADY_EXISTS;
+  }
+  if (s.policy.gate_watermark && s.used_ratio() >= s.settings.eviction_high_watermark_ratio)
+    return refuse(n.prefetch_watermark, Error::NO_AVAILABLE_HANDLE);
   if (!object->on_disk) return refuse(n.prefetch_no_source, Error::REPLICA_IS_NOT_READY);
   if (object->disk_holder != caller) return refuse(n.prefetch_not_holder, Error::INVALID_PARAMS);
   if (s.promotions_in_flight >= s.settings.promotion_queue_limit)
@@ -39,7 +53,22 @@ Error Master::register_prefetch_task(NodeId caller, const ObjectKey& key, Time n
   begin_promotion(s, *object, caller, true, now);
   object->promotion.ticket = ticket;
   ++n.prefetch_registered;
-  if (s.policy.lease == Policy::LeaseMoment::enqueue) s.grant_lease(*object, now);
+  lease_at_enqueue(s, *object, now);
+  return Error::OK;
+}
+
+Error Master::prefetch_to_memory(const ObjectKey& key, Time now) {
+  State& s = *state_;
+  const Object* object = s.find(key);
+  const NodeId holder = object == nullptr ? NodeId::none : object->disk_holder;
+  const ClientState* client = s.client(holder);
+  if (object != nullptr && object->on_disk && (client == nullptr || !client->disk_mounted)) {
+    ++s.counters.prefetch_no_source;
+    return Error::REPLICA_IS_NOT_READY;
+  }
+  const Error refused = register_prefetch_task(holder, key, now);
+  if (refused != Error::OK) return refused;
+  queue_for_holder(s, *s.find(key));
   return Error::OK;
 }
 
@@ -54,7 +83,7 @@ Result<Allocation> Master::promotion_alloc_start(NodeId caller, const ObjectKey&
   if (task.holder != caller) return {Error::INVALID_PARAMS, {}};
   if (size != task.size) return {Error::INVALID_PARAMS, {}};
   if (!object->memory.empty() || task.allocated) return {Error::REPLICA_IS_NOT_READY, {}};
-  const auto placed = s.allocate(size, NodeId::none, SegmentId::none);
+  const auto placed = s.allocate_for_promotion(size, now);
   if (!placed.ok()) {
     ++s.counters.promotion_no_handle;  // does not ask for eviction: promotion yields (section 2.6)
     return placed;
@@ -79,12 +108,18 @@ Error Master::notify_promotion_success(NodeId caller, const ObjectKey& key, Time
   if (staged == object->memory.size()) return Error::REPLICA_IS_NOT_READY;  // its segment went away
   object->memory[staged].complete = true;
   const bool from_prefetch = task.from_prefetch;
+  task.leased = false;  // it has found its copy
   ++s.counters.promotion_committed;
+  if (object->memory.size() > 1) ++s.counters.promotion_doubled;
   s.counters.bytes_promoted += static_cast<std::uint64_t>(task.size.value);
   s.end_promotion(*object, now, true);
   // Without a lease the copy would be the next victim of a full pool (RC-30); on-hit tasks never had one.
   if (from_prefetch && s.policy.lease == Policy::LeaseMoment::commit) s.grant_lease(*object, now);
   object->promoted_unused = true;
+  const Allocation& at = object->memory[staged].at;
+  if (s.policy.dram == Policy::DramSource::transit_buffer &&
+      s.segments[index(at.segment)].room.region_of(at.offset) == Region::reserved)
+    s.buffered.emplace_back(s.slot_of(*object), at);
   return Error::OK;
 }
 
@@ -113,6 +148,12 @@ void begin_promotion(Master::State& s, Object& object, NodeId holder, bool from_
   object.promotion.serial = s.begin_timed(Master::State::TaskKind::promotion, s.slot_of(object), now);
 }
 
+/// Into the mailbox of its holder, which is a known client; the ticket stands apart from the holders' own.
+void queue_for_holder(Master::State& s, Object& object) {
+  object.promotion.ticket = static_cast<PromotionTicket>(1ULL << 63 | s.next_version++);
+  s.client(object.promotion.holder)->promotions.emplace_back(s.slot_of(object), object.promotion.serial);
+}
+
 }  // namespace
 
 /// Ends the task: source unpinned, slot free, an incomplete replica erased. Called exactly once a task, whatever
@@ -120,6 +161,7 @@ void begin_promotion(Master::State& s, Object& object, NodeId holder, bool from_
 void Master::State::end_promotion(Object& object, Time now, bool writer_is_done) {
   KVLIFT_ASSERT(object.promotion.live);
   if (object.disk_references > 0) --object.disk_references;
+  if (object.promotion.leased) ++counters.leases_dangling;
   --promotions_in_flight;
   KVLIFT_ASSERT(promotions_in_flight >= 0);
   if (object.promotion.allocated) {
@@ -178,8 +220,7 @@ Error Master::State::admit_on_hit(const ObjectKey& key, Time now, bool retry) {
     return Error::KEYS_ULTRA_LIMIT;
   }
   begin_promotion(*this, *object, object->disk_holder, false, now);
-  object->promotion.ticket = static_cast<PromotionTicket>(1ULL << 63 | next_version++);  // apart from the holders' own
-  holder->promotions.emplace_back(slot_of(*object), object->promotion.serial);
+  queue_for_holder(*this, *object);
   ++counters.on_hit_queued;
   return Error::OK;
 }
@@ -233,16 +274,23 @@ void Master::State::retry_candidates(Time now) {
 
 void Master::pull_promotions(NodeId holder, Time now, std::vector<PromotionTask>& out) {
   State& s = *state_;
-  (void)now;
   ClientState* client = s.client(holder);
   if (client == nullptr) return;
   constexpr std::int64_t kUpperBound = 1024;  // a hand-out that no heartbeat can starve on (RC-02, RC-04)
-  const auto limit = std::clamp<std::int64_t>(s.settings.promotion_max_per_heartbeat, 1, kUpperBound);
+  const std::int64_t asked = s.policy.pull_batch > 0 ? s.policy.pull_batch : s.settings.promotion_max_per_heartbeat;
+  const auto limit = std::clamp<std::int64_t>(asked, 1, kUpperBound);
   for (std::int64_t n = 0; n < limit && !client->promotions.empty();) {
     const auto [slot, serial] = client->promotions.front();
     client->promotions.pop_front();
-    const Object& object = s.objects[slot];
+    Object& object = s.objects[slot];
     if (!object.live || !object.promotion.live || object.promotion.serial != serial) continue;
+    // All tasks have the same budget, so the oldest has the earliest deadline and the mailbox is in that order.
+    if (s.policy.task_budget.ns > 0 && now > object.promotion.start + s.policy.task_budget) {
+      ++s.counters.promotion_late;
+      s.end_promotion(object, now, true);
+      s.erase_if_empty(object);
+      continue;
+    }
     out.push_back({object.key, object.promotion.size, object.promotion.ticket});
     ++n;
   }

@@ -110,7 +110,7 @@ double Master::State::used_ratio() const {
   return capacity.value == 0 ? 0.0 : static_cast<double>(allocated.value) / static_cast<double>(capacity.value);
 }
 
-Result<Allocation> Master::State::allocate(Bytes size, NodeId preferred, SegmentId avoid) {
+Result<Allocation> Master::State::allocate(Bytes size, NodeId preferred, SegmentId avoid, Region region) {
   std::vector<SegmentId> order;
   for (std::uint32_t s = 0; s < segments.size(); ++s) {
     if (segments[s].live && static_cast<SegmentId>(s) != avoid) order.push_back(static_cast<SegmentId>(s));
@@ -121,7 +121,7 @@ Result<Allocation> Master::State::allocate(Bytes size, NodeId preferred, Segment
     std::rotate(order.begin(), order.begin() + first, order.end());
   }
   const auto free_share = [this](SegmentId s) {
-    const RangeAllocator& room = segments[index(s)].room;
+    const SegmentRoom& room = segments[index(s)].room;
     return room.capacity().value == 0
                ? 0.0
                : 1.0 - static_cast<double>(room.used().value) / static_cast<double>(room.capacity().value);
@@ -134,9 +134,9 @@ Result<Allocation> Master::State::allocate(Bytes size, NodeId preferred, Segment
                           [&](SegmentId s) { return segments[index(s)].node == preferred; });
   }
   for (const SegmentId s : order) {
-    RangeAllocator& room = segments[index(s)].room;
+    SegmentRoom& room = segments[index(s)].room;
     const Bytes before = room.used();
-    if (const auto offset = room.allocate(size)) {
+    if (const auto offset = room.allocate(size, region)) {
       allocated += room.used() - before;
       return {Error::OK, {segments[index(s)].node, s, *offset, size}};
     }

@@ -12,7 +12,7 @@
 #include "core/flat_map.hpp"
 #include "core/frequency_sketch.hpp"
 #include "core/master.hpp"
-#include "core/range_allocator.hpp"
+#include "core/segment_room.hpp"
 
 namespace kvlift {
 
@@ -38,6 +38,7 @@ struct PromotionState {
   bool live = false;
   bool from_prefetch = false;
   bool allocated = false;
+  bool leased = false;  ///< when it was queued
   NodeId holder = NodeId::none;
   Bytes size;
   Time start;  ///< of registration, then of the allocation
@@ -77,7 +78,7 @@ struct Object {
 struct Segment {
   bool live = false;
   NodeId node = NodeId::none;
-  RangeAllocator room{Bytes{0}};
+  SegmentRoom room{Bytes{0}, 0};
 };
 
 struct ClientState {
@@ -144,6 +145,7 @@ struct Master::State {
   FrequencySketch sketch;
   std::map<ObjectKey, RetryCandidate> candidates;
   std::multimap<Time, ObjectKey> candidates_due;
+  std::deque<std::pair<Slot, Allocation>> buffered;  ///< copies in the transit buffer, oldest first; some have gone
 
   // -- master_state.cpp
   Object* find(const ObjectKey& key);
@@ -157,7 +159,7 @@ struct Master::State {
   /// Brings base count, candidates and resident list up to date with the object's replicas.
   void refresh(Object& object);
   bool readable(const Object& object) const;
-  Result<Allocation> allocate(Bytes size, NodeId preferred, SegmentId avoid);
+  Result<Allocation> allocate(Bytes size, NodeId preferred, SegmentId avoid, Region region = Region::shared);
   void free(const Allocation& at);
   void park(const Allocation& at, Time until);
   void drop_memory(Object& object, std::size_t replica);
@@ -178,6 +180,12 @@ struct Master::State {
   Error admit_on_hit(const ObjectKey& key, Time now, bool retry);
   void note_candidate(const ObjectKey& key, Time now, bool retry);
   void retry_candidates(Time now);
+
+  // -- master_room.cpp: room for promoted copies, as the policy takes it
+  Result<Allocation> allocate_for_promotion(Bytes size, Time now);
+  bool drop_from_buffer(Time now);
+  bool swap_one(Time now);
+  void drop_resident(Object& object);
 
   // -- master_offload.cpp
   Error enqueue_offload(Object& object, std::size_t replica, Time now);

@@ -27,7 +27,8 @@ RunPlan scaled(const RunPlan& plan, double scale) {
 }
 
 bool not_exercised(const Policy& policy, const PhaseResult& phase) {
-  return policy.trigger != Policy::Trigger::none && count_of(phase.counters, "promotion_committed") == 0;
+  const bool promotes = policy.trigger != Policy::Trigger::none && policy.trigger != Policy::Trigger::oracle;
+  return promotes && count_of(phase.counters, "promotion_committed") == 0;
 }
 
 std::uint64_t count_of(const Counters& counters, std::string_view name) {

@@ -49,6 +49,7 @@ struct PhaseResult {
   std::vector<RequestRecord> requests;
   Counters counters;                              ///< what the phase added
   double dram_used_start = 0, dram_used_end = 0;  ///< share of DRAM allocated
+  double dram_above_watermark = 0;                ///< share of those samples with more allocated than the watermark
   double dram_leased_mean = 0;                    ///< share of DRAM under lease, mean of samples at arrivals
 };
 

@@ -21,14 +21,16 @@ bool SsdIndex::intact(const ObjectKey& key) const {
   return at == nullptr || buckets_[at->bucket].objects[at->position].intact;
 }
 
-void SsdIndex::touch(const ObjectKey& key) {
-  if (eviction_ != SsdEviction::lru) return;
+bool SsdIndex::touch(const ObjectKey& key) {
   const Place* at = where_.find(key);
-  if (at == nullptr) return;
+  if (at == nullptr) return false;
   Bucket& bucket = buckets_[at->bucket];
+  const bool again = std::exchange(bucket.objects[at->position].was_read, true);
+  if (eviction_ != SsdEviction::lru) return again;
   by_age_.erase(bucket.age);
   bucket.age = next_age_++;
   by_age_.emplace(bucket.age, at->bucket);
+  return again;
 }
 
 bool SsdIndex::lives_in(std::uint32_t bucket, const ObjectKey& key) const {

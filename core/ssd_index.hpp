@@ -25,6 +25,7 @@ class SsdIndex {
     Bytes size;
     std::uint64_t version = 0;
     bool intact = true;  ///< false: other bytes were written than the key's (known to tests only)
+    bool was_read = false;
   };
 
   SsdIndex(Bytes quota, std::int64_t keys_max, SsdEviction eviction)
@@ -36,8 +37,8 @@ class SsdIndex {
   std::optional<std::uint64_t> version_of(const ObjectKey& key) const;
   /// False when other bytes than the key's were written; an object deleted meanwhile was read before it went.
   bool intact(const ObjectKey& key) const;
-  /// A read of the key: moves its bucket to the young end when eviction is lru.
-  void touch(const ObjectKey& key);
+  /// A read of the key: moves its bucket to the young end when eviction is lru. True when it was read before.
+  bool touch(const ObjectKey& key);
 
   /// Buckets that must go so that `bytes` in `keys` objects fit; their live keys are appended to `victims`.
   /// False when they cannot be made to fit. Nothing is changed.

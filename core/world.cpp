@@ -5,6 +5,7 @@
 #include "core/assert.hpp"
 #include "core/cluster.hpp"
 #include "core/engine.hpp"
+#include "core/slots.hpp"
 
 namespace kvlift {
 
@@ -55,6 +56,14 @@ struct World::State {
   std::int64_t issued = 0;    ///< of the phase
   std::int64_t finished = 0;  ///< of the phase
   std::int64_t all_finished = 0;
+  /// With its router; by the token of the look-up.
+  struct Routed {
+    bool live = false;
+    Request request;
+    std::uint64_t client = 0;
+    Time arrived;
+  };
+  Slots<Routed> routed;
   std::uint64_t next_request = 0;
   bool source_ended = false;
   Request coming;  ///< the next request of an open loop
@@ -62,6 +71,7 @@ struct World::State {
   Time last_sample = kLongAgo;
   double leased_sum = 0;
   std::int64_t leased_samples = 0;
+  std::int64_t above_watermark = 0;  ///< of the samples
   bool done = false;
   RunResult result;
 
@@ -79,6 +89,7 @@ struct World::State {
   void issue_prompt(std::uint64_t client, Time now);
   void schedule_arrival(Time now);
   void arrive(const Request& request, std::uint64_t client, Time now);
+  void on_routed(const OpResult& result, Time now);
   void sample(Time now);
   void settle(Time now);
 };
@@ -92,7 +103,7 @@ void World::State::begin_phase(Time now) {
     counters_before = cluster.named_counters();
     issued = finished = 0;
     leased_sum = 0;
-    leased_samples = 0;
+    leased_samples = above_watermark = 0;
     last_sample = kLongAgo;
     switch (current().kind) {
       case Phase::Kind::pause:
@@ -119,6 +130,8 @@ void World::State::end_phase(Time now) {
   const DramUsage usage = cluster.master().dram(now);
   r.dram_used_end = dram_share(usage, usage.allocated);
   r.dram_leased_mean = leased_samples == 0 ? 0.0 : leased_sum / static_cast<double>(leased_samples);
+  r.dram_above_watermark =
+      leased_samples == 0 ? 0.0 : static_cast<double>(above_watermark) / static_cast<double>(leased_samples);
   r.counters = difference(cluster.named_counters(), counters_before);
   std::sort(r.requests.begin(), r.requests.end(),
             [](const RequestRecord& a, const RequestRecord& b) { return a.id < b.id; });
@@ -131,13 +144,32 @@ void World::State::sample(Time now) {
   last_sample = now;
   const DramUsage usage = cluster.master().dram(now);
   leased_sum += dram_share(usage, usage.leased);
+  above_watermark += dram_share(usage, usage.allocated) > plan.store.master.eviction_high_watermark_ratio ? 1 : 0;
   ++leased_samples;
 }
 
 void World::State::arrive(const Request& request, std::uint64_t client, Time now) {
   sample(now);
   ++issued;
-  engines[request.id % engines.size()].arrive(request, static_cast<std::uint32_t>(phase), client, now, cluster);
+  Engine& engine = engines[request.id % engines.size()];
+  if (plan.policy.trigger != Policy::Trigger::router_call)
+    return engine.arrive(request, static_cast<std::uint32_t>(phase), client, now, now, cluster);
+  const std::uint32_t slot = routed.acquire();
+  Routed& waiting = routed[slot];
+  waiting.request = request;
+  waiting.client = client;
+  waiting.arrived = now;
+  cluster.route(static_cast<std::uint32_t>(request.id % static_cast<std::uint64_t>(plan.policy.routers)),
+                static_cast<OpToken>(slot), engine.keys_of(request), now);
+}
+
+/// The router knows where the keys are, or has given up asking: the request enters its engine.
+void World::State::on_routed(const OpResult& looked_up, Time now) {
+  const auto slot = static_cast<std::uint32_t>(looked_up.token);
+  const Routed& waiting = routed[slot];
+  engines[waiting.request.id % engines.size()].arrive(waiting.request, static_cast<std::uint32_t>(phase),
+                                                      waiting.client, waiting.arrived, now, cluster);
+  routed.release(slot);
 }
 
 void World::State::issue_prompt(std::uint64_t client, Time now) {
@@ -168,6 +200,10 @@ void World::State::settle(Time now) {
     results.swap(cluster.results());
     for (const OpResult& r : results) {
       busy = true;
+      if (r.kind == OpResult::Kind::route) {
+        on_routed(r, now);
+        continue;
+      }
       engines[Engine::engine_of(r.token)].on_result(r, now, cluster);
     }
     for (std::uint32_t e = 0; e < engines.size(); ++e) {

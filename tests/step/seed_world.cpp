@@ -24,10 +24,13 @@ Duration between(Random& r, std::int64_t low_ms, std::int64_t high_ms) {
 
 SeedPlan draw_plan(Random& r) {
   SeedPlan p;
-  const std::uint64_t policy = r.below(4);
-  p.cluster.policy = *policy_preset(policy == 0 ? "none" : policy == 1 ? "promotion-on-hit" : "rfc-4271");
+  // Half of the worlds follow the RFC, alone or beside promotion on hit (I1, RC-07); the others draw any design.
+  const std::uint64_t design = r.below(4);
+  const auto& presets = policy_preset_names();
+  p.cluster.policy = *policy_preset(design < 2 ? "rfc-4271" : presets[r.below(presets.size())]);
   StoreSettings& s = p.cluster.store;
-  if (policy == 3) s.master.promotion_on_hit = true;  // both kinds of promotion at once (I1, RC-07)
+  const Policy::Trigger trigger = p.cluster.policy.trigger;
+  s.master.promotion_on_hit = trigger != Policy::Trigger::none && trigger != Policy::Trigger::oracle && design % 2 == 1;
   s.master.kv_lease_ttl = between(r, 1, 3'000);
   s.master.eviction_high_watermark_ratio = 0.5 + 0.1 * static_cast<double>(r.below(6));
   s.master.eviction_ratio = 0.05 * static_cast<double>(1 + r.below(8));
@@ -165,12 +168,17 @@ class SeedWorld {
       for (const KeyItem& item : items) stored_[item.key.key.low] = true;
       cluster_.put(node, token, items, now);
     } else if (kind < 12) {
-      open(token, OpResult::Kind::probe);
-      cluster_.probe(node, token, names, now);
+      const bool routed = plan_.cluster.policy.trigger == Policy::Trigger::router_call && random_.chance(1, 2);
+      open(token, routed ? OpResult::Kind::route : OpResult::Kind::probe);
+      if (routed) {
+        cluster_.route(static_cast<std::uint32_t>(random_.below(2)), token, names, now);
+      } else {
+        cluster_.probe(node, token, names, now);
+      }
     } else if (kind < 19) {
       open(token, OpResult::Kind::get);
       asked_[open_.size() - 1] = names;
-      cluster_.get(node, token, items, now);
+      cluster_.get(node, token, items, now, {static_cast<std::int64_t>(random_.below(4'000))});
     } else {
       open(token, OpResult::Kind::remove);
       cluster_.remove(node, token, names[0], now);

@@ -111,8 +111,11 @@ class Store {
   OpToken start_probe(NodeId n, const std::vector<ObjectKey>& k) {
     return start([&](OpToken t) { cluster_.probe(n, t, k, now()); });
   }
-  OpToken start_get(NodeId n, const std::vector<KeyItem>& i) {
-    return start([&](OpToken t) { cluster_.get(n, t, i, now()); });
+  OpToken start_get(NodeId n, const std::vector<KeyItem>& i, Tokens prompt = {0}) {
+    return start([&](OpToken t) { cluster_.get(n, t, i, now(), prompt); });
+  }
+  OpToken start_route(std::uint32_t router, const std::vector<ObjectKey>& k) {
+    return start([&](OpToken t) { cluster_.route(router, t, k, now()); });
   }
   OpToken start_put(NodeId n, const std::vector<KeyItem>& i) {
     return start([&](OpToken t) { cluster_.put(n, t, i, now()); });
@@ -126,7 +129,8 @@ class Store {
     return results_[token];
   }
   OpResult probe(NodeId n, const std::vector<ObjectKey>& k) { return finish(start_probe(n, k)); }
-  OpResult get(NodeId n, const std::vector<KeyItem>& i) { return finish(start_get(n, i)); }
+  OpResult get(NodeId n, const std::vector<KeyItem>& i, Tokens prompt = {0}) { return finish(start_get(n, i, prompt)); }
+  OpResult route(std::uint32_t router, const std::vector<ObjectKey>& k) { return finish(start_route(router, k)); }
   OpResult put(NodeId n, const std::vector<KeyItem>& i) { return finish(start_put(n, i)); }
   OpResult remove(NodeId n, const ObjectKey& k) { return finish(start_remove(n, k)); }
   bool ended(OpToken token) const { return results_.contains(token); }

@@ -23,8 +23,17 @@ std::string message_of(const std::string& text, const std::vector<std::string>& 
 
 struct Case {
   const char* wrong;
-  const char* message;
+  std::string message;
 };
+
+/// As the answer lists them.
+std::string presets() {
+  std::string text;
+  const auto& names = policy_preset_names();
+  for (std::size_t i = 0; i < names.size(); ++i)
+    text += (i == 0 ? "" : i + 1 == names.size() ? " or " : ", ") + std::string(names[i]);
+  return text;
+}
 
 TEST(ScenarioErrors, AreOneLineThatNamesFileAndField) {
   const std::vector<Case> cases{
@@ -73,11 +82,10 @@ TEST(ScenarioErrors, AreOneLineThatNamesFileAndField) {
       {"{\"store\": {\"master\": {\"kv_lease_ttl_ms\": 9223372036854775807}}}",
        "s.json: store.master.kv_lease_ttl_ms: must be a number of ms from 0 to 31536000000, not 9.223372036854776e+18"},
       {"{\"policy\": \"rfc-4217\"}",
-       "s.json: policy.preset: must be none, promotion-on-hit or rfc-4271, not the text \"rfc-4217\"; did you mean "
-       "\"rfc-4271\"?"},
+       "s.json: policy.preset: must be " + presets() + ", not the text \"rfc-4217\"; did you mean \"rfc-4271\"?"},
       {"{\"policy\": {\"trigger\": \"exist\"}}",
-       "s.json: policy.trigger: must be none, on_hit, exist_probe or router_call, not the text \"exist\"; did you mean "
-       "\"exist_probe\"?"},
+       "s.json: policy.trigger: must be none, on_hit, exist_probe, router_call or oracle, not the text \"exist\"; "
+       "did you mean \"exist_probe\"?"},
       {"{\"based_on\": \"a2-c2-claen-not-there\"}", "a2-c2-claen-not-there: no such scenario"},
   };
   for (const Case& c : cases) EXPECT_EQ(message_of(c.wrong), c.message) << c.wrong;
@@ -108,11 +116,16 @@ TEST(ScenarioErrors, PartsThatDoNotFitTogether) {
        "s.json: arm A: store.holder.ssd_low_watermark_ratio: must not be above ssd_high_watermark_ratio"},
       {"store.master.enable_offload=false",
        "s.json: arm B: store.master.enable_offload: a policy that promotes needs the SSD tier"},
-      {"arms.B.policy.trigger=router_call",
-       "s.json: arm B: policy.trigger: router_call: is described but not built yet"},
-      {"arms.B.policy.execution=pull", "s.json: arm B: policy.execution: pull is for trigger on_hit only"},
-      {"arms.B.policy.gate_watermark=true", "s.json: arm B: policy.gate_watermark: is for trigger on_hit only"},
-      {"arms.A.policy.get_kick=true", "s.json: arm A: policy.get_kick: is for trigger exist_probe only"},
+      {"arms.B.policy.trigger=on_hit", "s.json: arm B: policy.execution: promotion on hit is carried out by pull"},
+      {"arms.B.policy.execution=pull",
+       "s.json: arm B: policy.execution: pull: is for triggers on_hit and router_call only"},
+      {"arms.A.policy.gate_watermark=true", "s.json: arm A: policy.gate_watermark: is for policies that promote only"},
+      {"arms.A.policy.get_kick=true",
+       "s.json: arm A: policy.get_kick: is for execution immediate_pool by exist_probe or router_call only"},
+      {"arms.B.policy.routers=2", "s.json: arm B: policy.routers: is for trigger router_call only"},
+      {"arms.B.policy.pull_batch=2", "s.json: arm B: policy.pull_batch: is for execution pull only"},
+      {"arms.B.policy.dram_share=0.1", "s.json: arm B: policy.dram_share: is for dram other than shared_pool only"},
+      {"arms.B.policy.get_wait_cap_ms=9", "s.json: arm B: policy.get_wait_cap_ms: is for get_wait by_length only"},
       {"arms.B.policy.gate_cap=false",
        "s.json: arm B: policy.gate_cap: cannot be off: promotions in flight are always bounded"},
       {"arms.B.workload.phases=[{\"name\":\"r1\",\"prompts\":1,\"measured\":true}]",

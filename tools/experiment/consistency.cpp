@@ -120,33 +120,76 @@ class Consistency {
             "a policy that promotes needs the SSD tier");
   }
 
+  void only(bool allowed, bool used, const std::string& field, const std::string& when) const {
+    require(allowed || !used, "policy." + field, "is for " + when + " only");
+  }
+
   void policy() const {
     const Policy& policy = s_.policy;
-    const auto not_yet = [&](bool unsupported, const std::string& field) {
-      require(!unsupported, "policy." + field, "is described but not built yet");
-    };
-    not_yet(policy.trigger == Policy::Trigger::router_call, "trigger: router_call");
-    not_yet(policy.dram != Policy::DramSource::shared_pool, "dram: other than shared_pool");
-    not_yet(policy.get_wait == Policy::GetWait::per_key, "get_wait: per_key");
+    const Policy nothing;
     require(policy.gate_cap, "policy.gate_cap", "cannot be off: promotions in flight are always bounded");
     const bool on_hit = policy.trigger == Policy::Trigger::on_hit;
-    const bool on_exist = policy.trigger == Policy::Trigger::exist_probe;
-    const auto only_on_hit = [&](bool used, const std::string& field) {
-      require(on_hit || !used, "policy." + field, "is for trigger on_hit only");
-    };
-    const auto only_on_exist = [&](bool used, const std::string& field) {
-      require(on_exist || !used, "policy." + field, "is for trigger exist_probe only");
-    };
-    only_on_hit(policy.gate_frequency, "gate_frequency");
-    only_on_hit(policy.gate_watermark, "gate_watermark");
-    only_on_hit(policy.retry_candidates, "retry_candidates");
-    only_on_exist(policy.gate_cooldown, "gate_cooldown");
-    only_on_exist(policy.lease != Policy::LeaseMoment::none, "lease");
-    only_on_exist(policy.get_wait != Policy::GetWait::off, "get_wait");
-    only_on_exist(policy.get_kick, "get_kick");
+    const bool router = policy.trigger == Policy::Trigger::router_call;
+    const bool prefetches = router || policy.trigger == Policy::Trigger::exist_probe;
     const bool pulled = policy.execution == Policy::Execution::pull;
-    require(on_hit == pulled, "policy.execution",
-            on_hit ? "promotion on hit is carried out by pull" : "pull is for trigger on_hit only");
+    const bool pooled = prefetches && !pulled;
+    require(!on_hit || pulled, "policy.execution", "promotion on hit is carried out by pull");
+    only(on_hit || router, pulled, "execution: pull", "triggers on_hit and router_call");
+    only(on_hit, policy.gate_frequency, "gate_frequency", "trigger on_hit");
+    only(on_hit, policy.retry_candidates, "retry_candidates", "trigger on_hit");
+    only(on_hit || prefetches, policy.gate_watermark, "gate_watermark", "policies that promote");
+    only(prefetches, !policy.all_tenants, "all_tenants", "triggers exist_probe and router_call");
+    only(router, policy.routers != nothing.routers, "routers", "trigger router_call");
+    only(prefetches, policy.lease != Policy::LeaseMoment::none, "lease", "triggers exist_probe and router_call");
+    const std::string pool = "execution immediate_pool by exist_probe or router_call";
+    only(pooled, policy.gate_cooldown, "gate_cooldown", pool);
+    only(pooled, policy.registration != nothing.registration, "registration", pool);
+    only(pooled, policy.resident != nothing.resident, "resident", pool);
+    only(pooled, policy.get_wait != Policy::GetWait::off, "get_wait", pool);
+    only(pooled, policy.get_kick, "get_kick", pool);
+    only(pooled && !router, policy.reserve != nothing.reserve, "reserve", "trigger exist_probe");
+    require(policy.registration == Policy::Registration::one_by_one || policy.on_full != Policy::OnFull::stop_list,
+            "policy.on_full", "stop_list would leave the tasks of a whole_chunk registration behind");
+    pull(pulled || s_.store.master.promotion_on_hit, pulled);
+    dram(on_hit || prefetches || s_.store.master.promotion_on_hit, pooled);
+    waits();
+  }
+
+  void pull(bool pulls, bool by_policy) const {
+    const Policy& policy = s_.policy;
+    const Policy nothing;
+    const std::string when = "execution pull";
+    only(pulls, !policy.pull_own_loop, "pull_own_loop", when);
+    only(pulls && policy.pull_own_loop, policy.pull_period.ns > 0, "pull_period_ms", when + " with pull_own_loop");
+    only(pulls, policy.pull_batch > 0, "pull_batch", when);
+    only(pulls, policy.pull_workers != nothing.pull_workers, "pull_workers", when);
+    only(by_policy, policy.task_budget.ns > 0, "task_budget_ms", when);
+  }
+
+  void dram(bool promotes, bool pooled) const {
+    const Policy& policy = s_.policy;
+    const bool parted = policy.dram != Policy::DramSource::shared_pool;
+    only(promotes, parted, "dram", "policies that promote");
+    require(!parted || (policy.dram_share > 0 && policy.dram_share < 1), "policy.dram_share",
+            "must be above 0 and below 1 for dram other than shared_pool");
+    only(parted, policy.dram_share > 0, "dram_share", "dram other than shared_pool");
+    only(parted, !policy.dram_strict, "dram_strict", "dram other than shared_pool");
+    only(pooled, policy.on_full == Policy::OnFull::next_key, "on_full: next_key", "lists of an immediate_pool");
+    only(promotes && (!parted || !policy.dram_strict),
+         policy.on_full == Policy::OnFull::evict || policy.on_full == Policy::OnFull::swap, "on_full",
+         "promotions into the shared pool");
+  }
+
+  void waits() const {
+    const Policy& policy = s_.policy;
+    const bool fixed =
+        policy.get_wait == Policy::GetWait::batch_deadline || policy.get_wait == Policy::GetWait::per_key;
+    const bool by_length = policy.get_wait == Policy::GetWait::by_length;
+    only(fixed, policy.get_wait_budget.ns > 0, "get_wait_budget_ms", "get_wait batch_deadline and per_key");
+    only(by_length, policy.get_wait_base.ns > 0, "get_wait_base_ms", "get_wait by_length");
+    only(by_length, policy.get_wait_per_1k_tokens.ns > 0, "get_wait_per_1k_tokens_ms", "get_wait by_length");
+    only(by_length, policy.get_wait_cap.ns > 0, "get_wait_cap_ms", "get_wait by_length");
+    require(!by_length || policy.get_wait_cap.ns > 0, "policy.get_wait_cap_ms", "must be above 0 for by_length");
   }
 
   const Settings& s_;

@@ -66,6 +66,7 @@ std::string to_bytes(const RunResult& result) {
     out.value(phase.dram_used_start);
     out.value(phase.dram_used_end);
     out.value(phase.dram_leased_mean);
+    out.value(phase.dram_above_watermark);
     out.value(phase.counters.size());
     for (const auto& [name, count] : phase.counters) {
       out.text(name);
@@ -91,6 +92,7 @@ RunResult result_from_bytes(std::string_view bytes) {
     in.value(phase.dram_used_start);
     in.value(phase.dram_used_end);
     in.value(phase.dram_leased_mean);
+    in.value(phase.dram_above_watermark);
     phase.counters.resize(in.length(sizeof(std::uint64_t)));
     for (auto& [name, count] : phase.counters) {
       in.text(name);

@@ -86,7 +86,8 @@ PhaseNumbers numbers_of(const PhaseResult& phase, const SummaryOptions& options)
   out.tokens = tokens_of(phase.requests);
   out.dram = {{"used_start", phase.dram_used_start},
               {"used_end", phase.dram_used_end},
-              {"leased_mean", phase.dram_leased_mean}};
+              {"leased_mean", phase.dram_leased_mean},
+              {"above_watermark", phase.dram_above_watermark}};
   for (const auto& [name, count] : phase.counters) out.counters.emplace_back(name, static_cast<double>(count));
   return out;
 }
@@ -132,7 +133,9 @@ ArmSummary summarise_arm(const Arm& arm, const std::vector<RunResult>& runs, std
   out.dram = over_seeds(numbers, &PhaseNumbers::dram);
   out.counters = over_seeds(numbers, &PhaseNumbers::counters);
   // Either switch brings promotion on hit.
-  out.can_promote = arm.settings.policy.trigger != Policy::Trigger::none || arm.settings.store.master.promotion_on_hit;
+  const Policy::Trigger trigger = arm.settings.policy.trigger;
+  out.can_promote = (trigger != Policy::Trigger::none && trigger != Policy::Trigger::oracle) ||
+                    arm.settings.store.master.promotion_on_hit;
   for (const RunResult& run : runs) {
     const bool committed = count_of(run.phases[phase].counters, "promotion_committed") > 0;
     out.seeds_exercised += out.can_promote && committed ? 1 : 0;
@@ -190,16 +193,16 @@ const Figure* find_figure(const NamedFigures& figures, const std::string& name) 
 
 const std::vector<std::string>& refusal_counters() {
   static const std::vector<std::string> names{
-      "keys_deduplicated",     "cooldown_yields",    "triggers_refused_queue_full",
-      "kicks_in_cooldown",     "delegations_failed", "delegations_in_cooldown",
-      "keys_already_resident", "keys_query_failed",  "keys_not_in_index",
-      "prefetch_unavailable",  "prefetch_not_found", "prefetch_put_running",
-      "prefetch_already",      "prefetch_no_source", "prefetch_not_holder",
-      "prefetch_cap",          "on_hit_frequency",   "on_hit_watermark",
-      "on_hit_not_found",      "on_hit_in_flight",   "on_hit_memory_present",
-      "on_hit_no_source",      "on_hit_cap",         "on_hit_given_up",
-      "promotion_no_handle",   "promotion_failed",   "promotion_expired",
-      "promotion_cancelled"};
+      "keys_deduplicated",     "cooldown_yields",     "triggers_refused_queue_full",
+      "kicks_in_cooldown",     "delegations_failed",  "delegations_in_cooldown",
+      "keys_already_resident", "keys_query_failed",   "keys_not_in_index",
+      "prefetch_unavailable",  "prefetch_not_found",  "prefetch_put_running",
+      "prefetch_already",      "prefetch_no_source",  "prefetch_not_holder",
+      "prefetch_watermark",    "prefetch_cap",        "on_hit_frequency",
+      "on_hit_watermark",      "on_hit_not_found",    "on_hit_in_flight",
+      "on_hit_memory_present", "on_hit_no_source",    "on_hit_cap",
+      "on_hit_given_up",       "promotion_no_handle", "promotion_failed",
+      "promotion_expired",     "promotion_cancelled"};
   return names;
 }
 
