@@ -57,7 +57,7 @@ expect 0 --version
 grep -qE '^kvlift [0-9]+\.[0-9]+\.[0-9]+' out || fail "--version says $(cat out)"
 expect 0 --help
 grep -q 'Examples:' out || fail "--help has no examples"
-for command in run compare replay sweep scenario; do
+for command in run compare replay sweep designs scenario; do
   expect 0 $command --help
 done
 
@@ -78,6 +78,8 @@ expect 0 compare small.json --driver step
 grep -q 'TTFT split' out || fail "the table has no split"
 expect 0 sweep small.json --driver step --vary 'workload.phases[2].concurrency=1,2' --phase r1 --format csv
 [ "$(wc -l <out)" -eq 3 ] || fail "sweep: $(wc -l <out) lines"
+expect 0 designs small.json --driver step --designs rfc-4271,router-3417,oracle --seeds 2 --format csv
+[ "$(wc -l <out)" -ge 5 ] || fail "designs: $(wc -l <out) lines"
 expect 0 scenario check a2-c2-clean rfc4271-a2-c2 rfc4271-a2-c4 rfc4271-h20-c4 conversation-hour small.json
 expect 0 scenario explain a2-c2-clean --arm B
 grep -q ASSUMED out || fail "explain marks nothing as assumed"
@@ -120,6 +122,8 @@ refuses 'must be a number above 0, not 0' compare small.json --set 'cluster.host
 refuses 'did you mean "rfc-4271"?' compare small.json --set arms.B.policy=rfc-4272
 refuses 'no arm "C"' run small.json --arm C
 refuses 'no phase "r3"' sweep small.json --vary engine.max_num_seqs=1,2 --phase r3
+refuses 'did you mean "rfc-4271"' designs small.json --designs rfc-4217
+refuses 'has no effect' designs small.json --set policy=none
 refuses '--driver: no driver "simm"; did you mean "sim"?' run small.json --driver simm
 refuses 'workload.trace.path: is not used: no phase is open_loop' replay trace.jsonl --config small.json
 refuses 'missing.jsonl' replay missing.jsonl --config conversation-hour

@@ -10,6 +10,7 @@ void add_run_command(CLI::App& program);
 void add_compare_command(CLI::App& program);
 void add_replay_command(CLI::App& program);
 void add_sweep_command(CLI::App& program);
+void add_designs_command(CLI::App& program);
 void add_scenario_command(CLI::App& program);
 
 }  // namespace kvlift

@@ -1,4 +1,4 @@
-// What run, compare, replay and sweep have in common: their options, and carrying an experiment out.
+// What run, compare, replay, sweep and designs have in common: their options, and carrying an experiment out.
 #pragma once
 
 #include <CLI/CLI.hpp>

@@ -37,6 +37,7 @@ void add_everything(CLI::App& program) {
   kvlift::add_compare_command(program);
   kvlift::add_replay_command(program);
   kvlift::add_sweep_command(program);
+  kvlift::add_designs_command(program);
   kvlift::add_scenario_command(program);
   kvlift::add_trace_command(program);
 }
