@@ -10,26 +10,43 @@
 
 namespace kvlift::experiment {
 
-OutputFile::OutputFile(std::filesystem::path path) : path_(std::move(path)) {
-  temporary_ = path_;
+namespace {
+
+namespace fs = std::filesystem;
+
+}  // namespace
+
+fs::path place_of(const fs::path& path) {
+  std::error_code error;
+  const fs::path place = fs::weakly_canonical(fs::absolute(path, error), error);
+  return error ? path : place;
+}
+
+OutputFile::OutputFile(const fs::path& path) : name_(path.string()), place_(place_of(path)) {
+  std::error_code ignored;
+  const fs::file_status status = fs::status(place_, ignored);
+  if (fs::is_directory(status)) throw UserError(name_ + ": cannot be written: it is a directory");
+  if (fs::exists(status) && !fs::is_regular_file(status))
+    throw UserError(name_ + ": cannot be written: it is not a regular file");
+  temporary_ = place_;
   temporary_ += ".part" + std::to_string(getpid());
   stream_.open(temporary_, std::ios::binary | std::ios::trunc);
-  if (!stream_) throw UserError(path_.string() + ": cannot be written: " + std::strerror(errno));
+  if (!stream_) throw UserError(name_ + ": cannot be written: " + std::strerror(errno));
 }
 
 OutputFile::~OutputFile() {
   if (temporary_.empty()) return;
   stream_.close();
   std::error_code ignored;
-  std::filesystem::remove(temporary_, ignored);
+  fs::remove(temporary_, ignored);
 }
 
 void OutputFile::commit() {
   stream_.close();
   std::error_code error;
-  if (stream_) std::filesystem::rename(temporary_, path_, error);
+  if (stream_) fs::rename(temporary_, place_, error);
   if (!stream_ || error)
-    throw UserError(path_.string() + ": cannot be written: " + (error ? error.message() : std::strerror(errno)));
+    throw UserError(name_ + ": cannot be written: " + (error ? error.message() : std::strerror(errno)));
   temporary_.clear();
 }
 

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <list>
+#include <set>
 #include <stdexcept>
 #include <utility>
 
@@ -42,7 +43,9 @@ class Progress {
 /// The files that were asked for. Opened before the runs, complete after them, absent when something fails.
 class Files {
  public:
-  explicit Files(const ExperimentCommand& command) {
+  /// The first constructor is complete before the second opens files, so that an error leaves no folder behind.
+  explicit Files(const ex::Scenario& scenario) : scenario_files_(files_of(scenario)) {}
+  Files(const ExperimentCommand& command, const ex::Scenario& scenario) : Files(scenario) {
     if (!command.out_folder.empty()) {
       make_folder(command.out_folder);
       const std::filesystem::path folder = command.out_folder;
@@ -74,13 +77,28 @@ class Files {
   }
 
  private:
-  ex::OutputFile* open(const std::filesystem::path& path) { return &open_.emplace_back(path); }
+  /// What the run reads.
+  static std::set<std::filesystem::path> files_of(const ex::Scenario& scenario) {
+    std::set<std::filesystem::path> files;
+    for (const auto& [file, tree] : scenario.layers) files.insert(ex::place_of(file));
+    for (const ex::Arm& arm : scenario.arms) files.insert(ex::place_of(arm.settings.trace.path));
+    return files;
+  }
+  ex::OutputFile* open(const std::filesystem::path& path) {
+    ex::OutputFile& file = open_.emplace_back(path);
+    if (scenario_files_.contains(file.place())) throw UserError(path.string() + ": is read by this run");
+    for (const ex::OutputFile& other : open_) {
+      if (&other != &file && other.place() == file.place()) throw UserError(path.string() + ": is asked for twice");
+    }
+    return &file;
+  }
   void make_folder(const std::string& folder) {
     std::error_code error;
     if (std::filesystem::create_directories(folder, error)) made_ = folder;
     if (error) throw UserError(folder + ": cannot be made: " + error.message());
   }
 
+  std::set<std::filesystem::path> scenario_files_;
   std::list<ex::OutputFile> open_;
   ex::OutputFile* result_ = nullptr;
   ex::OutputFile* scenario_ = nullptr;
@@ -112,7 +130,7 @@ void ExperimentCommand::add_options(CLI::App& command, std::vector<std::string> 
       ->check(CLI::IsMember(std::move(formats)))
       ->capture_default_str();
   command.add_option("--slo-ttft-ms", slo_ttft_ms, "Also count requests per second whose TTFT is within this")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(1e-6, 1e9));
 }
 
 void ExperimentCommand::add_file_options(CLI::App& command) {
@@ -137,7 +155,7 @@ std::vector<ex::SetOption> ExperimentCommand::set_options() const {
 }
 
 ex::Summary ExperimentCommand::carry_out(const ex::Scenario& scenario, bool measured_only) const {
-  Files files(*this);
+  Files files(*this, scenario);
   const Clock::time_point start = Clock::now();
   const ex::ExperimentResult result = run(*this, scenario);
   const double elapsed = std::chrono::duration<double>(Clock::now() - start).count();
