@@ -16,8 +16,8 @@ struct RequestSourceSettings {
   std::int64_t requests_max = 0;  ///< stop after so many, set apart as in the whole trace; 0: all
 };
 
-/// Opens the file at once and reads it as it is drained, in constant memory; copies of the result share one position.
-/// Throws TraceError, here or when called.
+/// Opens the file at once and reads it as it is drained; copies of the result share one position. Memory follows the
+/// distinct ids, which must form a tree: a run would count hits that cannot be. Throws TraceError, here or when called.
 RequestSource open_requests(const RequestSourceSettings& settings);
 
 }  // namespace kvlift

@@ -52,6 +52,11 @@ cmp -s poisson.jsonl fixed.jsonl && fail "--arrivals does nothing"
 refuses "not in {poisson,fixed,bursty}" gen --out x --arrivals other
 refuses "output.sigma: expected 0 to 5, found 6" gen --out x --output-sigma 6
 refuses "--seed" gen --out x --seed -1
+grep -q '00000000' "$work/err" && fail "a bound is printed digit by digit: $(cat "$work/err")"
+refuses "--burst-on-s: is for --arrivals bursty only" gen --out x --burst-on-s 5
+refuses "--burst-off-s: is for --arrivals bursty only" gen --out x --arrivals fixed --burst-off-s 5
+refuses "--conversations-max: Value 0 not in range" gen --out x --conversations-max 0
+refuses "--rate-per-s: nan is not a number" gen --out x --rate-per-s nan
 refuses "--out is required" gen
 refuses "cannot be written" gen --out absent/x
 refuses "is not a regular file" gen --out /dev/null

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <string>
 #include <utility>
@@ -123,7 +124,7 @@ void add_length(CLI::App& command, const std::string& option, const std::string&
 
 void add_generator_settings(CLI::App& command, GeneratorSettings& s) {
   command.add_option("--seed", s.seed, "Another seed, another trace")
-      ->check(CLI::NonNegativeNumber)
+      ->check(CLI::Range(std::int64_t{0}, std::numeric_limits<std::int64_t>::max()))
       ->capture_default_str();
   command.add_option("--requests", s.requests, "How many")->capture_default_str();
   command.add_option("--scale", s.scale, "Times --requests, at the same rate")->capture_default_str();
@@ -134,6 +135,7 @@ void add_generator_settings(CLI::App& command, GeneratorSettings& s) {
   command.add_option("--burst-off-s", s.burst_off_s, "bursty: mean length of a pause")->capture_default_str();
   command.add_option("--shared-blocks", s.shared_blocks, "First blocks of every prompt")->capture_default_str();
   command.add_option("--conversations-max", s.conversations_max, "That wait for their next turn")
+      ->check(CLI::Range(1, 1'000'000))  // 0 would end every conversation at its first: --turns-mean 1
       ->capture_default_str();
   command.add_option("--turns-mean", s.turns_mean, "Turns of a conversation")->capture_default_str();
   command
@@ -160,7 +162,12 @@ void add_generate(CLI::App& group) {
   add_choice(*command, "--arrivals", "How requests follow each other", kArrivals, options->settings.arrivals);
   add_generator_settings(*command, options->settings);
   options->packing.add_to(*command);
-  command->callback([options] {
+  command->callback([options, command] {
+    if (options->settings.arrivals != GeneratorSettings::Arrivals::bursty) {
+      for (const char* name : {"--burst-on-s", "--burst-off-s"}) {
+        if (command->count(name) > 0) throw UserError(std::string(name) + ": is for --arrivals bursty only");
+      }
+    }
     with_user_errors([&] {
       Generator generator(options->settings);
       TraceWriter writer(options->out, options->packing.packing(options->out));
@@ -219,13 +226,13 @@ void add_convert(CLI::App& group) {
   add_choice(*command, "--spread", "Sets requests with one stamp apart until the next stamp", kSpreads,
              options->spread.kind);
   command->add_option("--spread-seed", options->spread.seed, "uniform: the seed")
-      ->check(CLI::NonNegativeNumber)
+      ->check(CLI::Range(std::int64_t{0}, std::numeric_limits<std::int64_t>::max()))
       ->capture_default_str();
   command->add_option("--scale-time", options->scale_time, "Times every arrival; 0.5 doubles the rate")
       ->check(CLI::Range(1e-6, 1e6))
       ->capture_default_str();
   command->add_option("--limit", options->limit, "Stop after so many requests (default: all)")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(std::int64_t{1}, std::numeric_limits<std::int64_t>::max()));
   options->packing.add_to(*command);
   command->callback([options] { with_user_errors([&] { convert(*options); }); });
 }
