@@ -95,6 +95,18 @@ json "d['phases']['replay']['arms']['none']['requests'] == 6" "replay"
 grep -q 'requests/s' err || fail "replay does not say how fast it was"
 sed '3s/1024/-5/' trace.jsonl >broken.jsonl
 refuses 'broken.jsonl:3' replay broken.jsonl --config conversation-hour --driver step --format json
+for driver in step sim; do
+  { cat trace.jsonl && echo '{"x": 1}'; } >tail.jsonl
+  refuses 'tail.jsonl:7: unknown field "x"' replay tail.jsonl --driver $driver
+done
+sed 's/"output_length": 2/"output_length": 0/' trace.jsonl >fill.jsonl
+expect 0 replay fill.jsonl --driver step --format json
+refuses 'trace.jsonl: is read by this run' replay trace.jsonl --driver step --requests trace.jsonl
+refuses '--set: workload.trace.path: replay takes the trace' replay trace.jsonl --set workload.trace.path=x
+refuses 'none is measured' replay trace.jsonl --set 'workload.phases[0].measured=false'
+echo '{ "based_on": "conversation-hour", "workload": { "trace": { "path": "other.jsonl" } } }' >own.json
+expect 0 replay trace.jsonl --config own.json --driver step --format json
+grep -q 'own.json: workload.trace.path is replaced by TRACE' err || fail "replay replaces a trace and says nothing"
 refuses 'no trace is given' compare conversation-hour --driver step
 
 # Files.
@@ -118,13 +130,14 @@ refuses 'missing.json: cannot be read: No such file or directory' compare missin
 refuses 'results: cannot be read: it is a directory' compare results
 refuses 'a2-c2-claen: no such scenario; did you mean "a2-c2-clean"?' compare a2-c2-claen
 refuses 'cannot hold one object' compare small.json --set 'cluster.hosts[0].segment_bytes=1KiB'
-refuses 'must be a number above 0, not 0' compare small.json --set 'cluster.hosts[0].ssd.read_bandwidth_bytes_per_s=0'
+refuses 'must be a number from 1000000 to 1000000000000000, not 0' compare small.json --set 'cluster.hosts[0].ssd.read_bandwidth_bytes_per_s=0'
 refuses 'did you mean "rfc-4271"?' compare small.json --set arms.B.policy=rfc-4272
 refuses 'no arm "C"' run small.json --arm C
 refuses 'no phase "r3"' sweep small.json --vary engine.max_num_seqs=1,2 --phase r3
 refuses 'did you mean "rfc-4271"' designs small.json --designs rfc-4217
 refuses 'has no effect' designs small.json --set policy=none
-refuses '--driver: no driver "simm"; did you mean "sim"?' run small.json --driver simm
+refuses '--driver: no driver "simm"; did you mean "sim"? (there are: sim, step)' run small.json --driver simm
+refuses '--driver: no driver "nonsense" (there are: sim, step)' run small.json --driver nonsense
 refuses 'workload.trace.path: is not used: no phase is open_loop' replay trace.jsonl --config small.json
 refuses 'missing.jsonl' replay missing.jsonl --config conversation-hour
 refuses 'kvlift --help' compare
@@ -134,6 +147,35 @@ refuses 'kvlift --help' compare small.json --format xml
 refuses 'kvlift --help' compare small.json --seeds 0
 refuses 'nowhere/x.json: cannot be written' compare small.json --driver step --timeline nowhere/x.json
 refuses 'unknown' run small.json --out half --set engine.rnks=1
+# Targets that are no files, or the same, or read. Of our own, as root could replace a device.
+mkfifo pipe
+mkdir folder
+for option in --requests --timeline; do
+  refuses 'pipe: cannot be written: it is not a regular file' run small.json --driver step $option pipe
+  refuses 'folder: cannot be written: it is a directory' run small.json --driver step $option folder
+  refuses 'small.json: is read by this run' run small.json --driver step $option small.json
+done
+refuses 'pipe: cannot be made' run small.json --driver step --out pipe
+refuses './same: is asked for twice' run small.json --driver step --requests same --timeline ./same
+refuses 'half/result.json: is asked for twice' run small.json --driver step --out half --timeline half/result.json
+refuses 'nowhere/x: cannot be written' run small.json --driver step --out half --timeline nowhere/x
+echo old >target
+ln -s target link
+expect 0 run small.json --driver step --requests link
+[ -L link ] && [ "$(wc -l <target)" -eq 32 ] || fail "a link is replaced instead of its target"
+
+# Values that mean nothing.
+for option in --out --timeline --requests --arm --driver; do
+  refuses "$option: must not be empty" run small.json $option ''
+done
+refuses 'SCENARIO: must not be empty' run ''
+refuses '--slo-ttft-ms: nan is not a number' run small.json --slo-ttft-ms nan
+refuses 'not in range 0.000001 to 1000000000.000000' run small.json --slo-ttft-ms -1
+refuses '/dev/zero: cannot be read: it is longer than 16 MiB' run /dev/zero
+refuses '--vary: seeds: is not a parameter' sweep small.json --vary seeds=1,2
+refuses '--vary: engine.rnks: unknown' sweep small.json --vary engine.rnks=1
+refuses 'takes about' run small.json --set 'workload.phases[1].span_s=31536000'
+refuses "?[31m" run "$(printf '\033[31m')"
 [ ! -e half ] || fail "an error leaves the folder of --out"
 ls | grep -q part && fail "an error leaves a temporary file"
 

@@ -150,7 +150,10 @@ TEST(Run, ABrokenRunIsOneLine) {
   EXPECT_EQ(failure_of<UserError>(example(), "complaining"), "t.jsonl:3: not JSON");
   EXPECT_EQ(failure_of<RunError>(example(), "forgetful"),
             "s: arm A, seed 1: the driver did not return the phases of the plan");
-  EXPECT_EQ(failure_of<UserError>(example(), "sym"), "--driver: no driver \"sym\"; did you mean \"sim\"?");
+  EXPECT_EQ(
+      failure_of<UserError>(example(), "sym"),
+      "--driver: no driver \"sym\"; did you mean \"sim\"? (there are: complaining, crashing, forgetful, refusing, "
+      "sim, sometimes, throwing)");
 }
 
 /// Takes every request of the trace; its phase has as many.
@@ -188,6 +191,42 @@ TEST(Trace, IsReadByEachRunAndItsFaultsAreTheUsers) {
     EXPECT_THROW(run_experiment(broken, drivers, {"sim", {}, 1, 1, {}}), UserError) << name;
   }
   EXPECT_THROW(run_experiment(scenario_of(text, "s.json"), drivers, {"sim", {}, 1, 1, {}}), UserError) << "no trace";
+}
+
+TEST(Trace, AFaultInItsMiddleLetsTheDriverEndItsRun) {
+  const std::filesystem::path file = std::filesystem::path(testing::TempDir()) / "middle.jsonl";
+  const std::string good = R"({"timestamp": 0, "input_length": 20, "output_length": 1, "hash_ids": [0, 1]})";
+  const std::string text = R"({"engine": {"bytes_per_token": 10, "block_tokens": 16}, "workload": {
+      "trace": {"block_tokens": 16}, "phases": [{"name": "x", "kind": "open_loop", "measured": true}]}})";
+  const std::filesystem::path seen = file.string() + ".seen";
+  const Drivers drivers{{"sim", [&](const RunPlan& plan) {
+                           RunResult result = read_the_trace(plan);  // not left by an exception
+                           std::ofstream(seen) << result.phases.back().requests.size();
+                           return result;
+                         }}};
+  const std::vector<std::pair<std::string, std::string>> cases{
+      {R"({"x": 1})", ":2: unknown field \"x\""},
+      {R"({"timestamp": 0, "input_length": 20, "output_length": 1, "hash_ids": [2, 1]})",
+       ":2: hash_ids: id 1 was first behind 0, found it behind 2"},
+      {R"({"timestamp": 0, "input_length": 20, "output_length": 1, "hash_ids": [3, 3]})",
+       ":2: hash_ids: id 3 was first at the start, found it behind 3"},
+      {R"({"timestamp": 0, "input_length": 20, "output_length": 1000001, "hash_ids": [0, 1]})",
+       ":2: output_length: a run takes at most 1000000, found 1000001"},
+      {R"({"timestamp": 9000000000000, "input_length": 20, "output_length": 1, "hash_ids": [0, 1]})",
+       ":2: timestamp: a run of this scenario may last "},
+  };
+  for (const auto& [line, message] : cases) {
+    std::ofstream(file) << good << "\n" << line << "\n";
+    std::filesystem::remove(seen);
+    const Scenario s = scenario_of(text, "s.json", {{"workload.trace.path", file.string()}});
+    try {
+      run_experiment(s, drivers, {"sim", {}, 1, 1, {}});
+      ADD_FAILURE() << line;
+    } catch (const UserError& error) {
+      EXPECT_THAT(error.what(), testing::StartsWith(file.string() + message));
+    }
+    EXPECT_TRUE(std::filesystem::exists(seen)) << line;
+  }
 }
 
 TEST(ResultBytes, GoThereAndBack) {
@@ -249,6 +288,12 @@ TEST(Sweep, ValuesAreSplitOutsideBrackets) {
   EXPECT_EQ(parse_vary("cluster.hosts[0].segment_bytes=1MiB").values, (std::vector<Json>{"1MiB"}));
   EXPECT_THROW(parse_vary("engine.ranks="), UserError);
   EXPECT_THROW(parse_vary("engine.ranks=1,,2"), UserError);
+}
+
+TEST(Sweep, VariesParametersOnly) {
+  for (const char* wrong : {"name=a,b", "baseline=A,B", "seeds=1,2", "based_on=x", "engin.ranks=1"})
+    EXPECT_THROW(parse_vary(wrong), UserError) << wrong;
+  EXPECT_EQ(parse_vary("arms.B.policy.get_wait=off").values.size(), 1U);
 }
 
 TEST(Sweep, OneRowPerValueAndArm) {

@@ -1,6 +1,8 @@
 // What a wrong scenario is answered with: one line that names file, field and, for a misspelling, the right word.
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -41,7 +43,9 @@ TEST(ScenarioErrors, AreOneLineThatNamesFileAndField) {
       {"", "s.json:1:1: unexpected end of input; expected '[', '{', or a literal"},
       {"{\n  \"seeds\": 1,\n}", "s.json:3:1: unexpected '}'; expected string literal"},
       {"{\"seeds\": 1e999}", "s.json:1:15: number overflow parsing '1e999'"},
-      {"[]", "s.json: must be an object"},
+      {"[]", "s.json:1: must be an object"},
+      {"// a remark\n/* and\nanother */ 5", "s.json:3: must be an object"},
+      {"\xef\xbb\xbf{}", "s.json:1: the line starts with a byte order mark; a scenario is UTF-8 without one"},
       {"{\"seeds\": 1, \"seeds\": 2}", "s.json: seeds: given twice"},
       {"{\"engine\": {\"ranks\": 1, \"load\": \"asynchronous\", \"ranks\": 2}}", "s.json: engine.ranks: given twice"},
       {"{\"cluster\": {\"hosts\": [{}, {\"nodes\": 1, \"nodes\": 1}]}}", "s.json: cluster.hosts[1].nodes: given twice"},
@@ -62,19 +66,23 @@ TEST(ScenarioErrors, AreOneLineThatNamesFileAndField) {
       {"{\"cluster\": {\"hosts\": {}}}", "s.json: cluster.hosts: must be a list of objects"},
       {"{\"cluster\": {\"hosts\": []}}", "s.json: cluster.hosts: must not be empty"},
       {"{\"engine\": {\"ranks\": \"8\"}}",
-       "s.json: engine.ranks: must be an integer of ranks from 1 to 100000, not the text \"8\""},
-      {"{\"engine\": {\"ranks\": 1.5}}", "s.json: engine.ranks: must be an integer of ranks from 1 to 100000, not 1.5"},
+       "s.json: engine.ranks: must be an integer of ranks from 1 to 10000, not the text \"8\""},
+      {"{\"engine\": {\"ranks\": 1.5}}", "s.json: engine.ranks: must be an integer of ranks from 1 to 10000, not 1.5"},
       {"{\"engine\": {\"ranks_share_keys\": 1}}",
        "s.json: engine.ranks_share_keys: must be true or false, not a number"},
       {"{\"engine\": {\"step_base_ms\": null}}",
-       "s.json: engine.step_base_ms: must be a number of ms from 0 to 31536000000, not null"},
+       "s.json: engine.step_base_ms: must be a number of ms from 0 to 60000, not null"},
       {"{\"cluster\": {\"hosts\": [{\"segment_bytes\": \"1 MiBB\"}]}}",
        "s.json: cluster.hosts[0].segment_bytes: must be a size in bytes (a number, or a text such as \"256MiB\") above "
-       "0, not the text \"1 MiBB\""},
+       "0 and at most 100000000000000, not the text \"1 MiBB\""},
       {"{\"seeds\": 0}", "s.json: seeds: must be an integer from 1 to 10000"},
       // values
       {"{\"cluster\": {\"hosts\": [{\"ssd\": {\"read_bandwidth_bytes_per_s\": 0}}]}}",
-       "s.json: cluster.hosts[0].ssd.read_bandwidth_bytes_per_s: must be a number above 0, not 0"},
+       "s.json: cluster.hosts[0].ssd.read_bandwidth_bytes_per_s: must be a number from 1000000 to 1000000000000000, "
+       "not 0"},
+      {"{\"store\": {\"holder\": {\"bucket_bytes\": 1e300}}}",
+       "s.json: store.holder.bucket_bytes: must be a size in bytes (a number, or a text such as \"256MiB\") above 0 "
+       "and at most 9e+15, not 1e+300"},
       {"{\"store\": {\"master\": {\"eviction_ratio\": 1.2}}}",
        "s.json: store.master.eviction_ratio: must be a number from 0 to 1, not 1.2"},
       {"{\"store\": {\"master\": {\"kv_lease_ttl_ms\": -1}}}",
@@ -86,7 +94,16 @@ TEST(ScenarioErrors, AreOneLineThatNamesFileAndField) {
       {"{\"policy\": {\"trigger\": \"exist\"}}",
        "s.json: policy.trigger: must be none, on_hit, exist_probe, router_call or oracle, not the text \"exist\"; "
        "did you mean \"exist_probe\"?"},
-      {"{\"based_on\": \"a2-c2-claen-not-there\"}", "a2-c2-claen-not-there: no such scenario"},
+      {"{\"based_on\": \"a2-c2-claen-not-there\"}", "s.json: based_on: a2-c2-claen-not-there: no such scenario"},
+      {"{\"based_on\": \"\"}", "s.json: based_on: must not be empty"},
+      // texts that are printed, and a name that files are called by
+      {"{\"name\": \"\"}", "s.json: name: must not be empty"},
+      {"{\"name\": \"\\u001b[31m\"}", "s.json: name: must be a text without control characters"},
+      {"{\"name\": \"../../x\"}",
+       "s.json: name: must not hold \"/\" or \"\\\", start with \".\" or be longer than 200 bytes"},
+      {"{\"description\": \"a\\nb\"}", "s.json: description: must be a text without control characters"},
+      {"{\"workload\": {\"phases\": [{\"name\": \"\\u0007\"}]}}",
+       "s.json: workload.phases[0].name: must be a text without control characters"},
   };
   for (const Case& c : cases) EXPECT_EQ(message_of(c.wrong), c.message) << c.wrong;
 }
@@ -98,6 +115,20 @@ TEST(ScenarioErrors, PartsThatDoNotFitTogether) {
       {"store.holder.staging_bytes=1",
        "s.json: arm A: store.holder.staging_bytes: 1 B cannot hold one object of 100 KB"},
       {"engine.ranks=3", "s.json: arm A: engine.ranks: 3 ranks x 1 engines do not divide the cluster's 2 nodes"},
+      {"store.holder.ssd_bytes=110000",
+       "s.json: arm A: store.holder.ssd_bytes: 99 KB below ssd_high_watermark_ratio cannot hold one object of 100 KB"},
+      {"store.holder.ssd_bytes=1MB",
+       "s.json: arm A: store.holder.ssd_bytes: 900 KB below ssd_high_watermark_ratio cannot hold one bucket of 50 MB "
+       "(bucket_bytes, bucket_keys)"},
+      {"cluster.hosts[0].count=6000",
+       "s.json: arm A: cluster.hosts: 12000 nodes, more than the 10000 that a cluster may have"},
+      {"workload.block_bytes=[1000]",
+       "s.json: arm A: engine.bytes_per_token: is not used: workload.block_bytes gives the sizes; leave one of them "
+       "out "
+       "(0 and [])"},
+      {"workload.phases[0].concurrency=5",
+       "s.json: arm A: workload.phases[0].concurrency: is more than the phase's 4 prompts: some clients would ask "
+       "nothing"},
       {"engine.bytes_per_token=0",
        "s.json: arm A: engine.bytes_per_token: must be at least 1, or workload.block_bytes must be given"},
       {"workload.phases[0].prompts=0",
@@ -134,6 +165,52 @@ TEST(ScenarioErrors, PartsThatDoNotFitTogether) {
   for (const auto& [set, message] : cases) EXPECT_EQ(message_of(example_text(), {set}), message) << set;
 }
 
+TEST(ScenarioErrors, ARunThatWouldNotEndIsRefused) {
+  const std::vector<std::pair<std::string, std::string>> cases{
+      {"workload.phases[1].span_s=31536000", "s.json: arm A: workload.phases[1]: takes about 3.2e+07 s of simulated"},
+      {"workload.phases[0].prompts=10000000", "s.json: arm A: workload.phases[0]: takes about"},
+      {"workload.prompt_tokens=100000000", "--set: workload.prompt_tokens: must be"},
+      {"workload.prompt_output_tokens=1000000000", "--set: workload.prompt_output_tokens: must be"},
+      {"workload.phases[2].prompts=1000000000", "--set: workload.phases[2].prompts: must be"},
+      {"cluster.hosts[0].count=100000", "--set: cluster.hosts[0].count: must be"},
+      {"cluster.hosts[0].ssd.read_bandwidth_bytes_per_s=1e-300", "--set: cluster.hosts[0].ssd.read_bandwidth"},
+      {"cluster.rpc_latency_us=1e12", "--set: cluster.rpc_latency_us: must be"},
+  };
+  for (const auto& [set, start] : cases) {
+    EXPECT_TRUE(message_of(example_text(), {set}).starts_with(start)) << message_of(example_text(), {set});
+  }
+  // The slowest machine and a day of rest are fine.
+  EXPECT_EQ(message_of(example_text(),
+                       {"cluster.hosts[0].ssd.read_bandwidth_bytes_per_s=1e6", "workload.phases[1].span_s=86400"}),
+            "");
+}
+
+TEST(ScenarioErrors, APolicyThatEveryArmReplacesIsCheckedToo) {
+  EXPECT_EQ(message_of(example_text(R"("policy": {"preset": "none", "get_kick": true})")),
+            "s.json: policy.get_kick: is for execution immediate_pool by exist_probe or router_call only");
+}
+
+TEST(ScenarioErrors, InABaseNameTheFileThatLeadsThere) {
+  const std::filesystem::path folder = testing::TempDir();
+  const std::string top = (folder / "top.json").string();
+  const std::string base = (folder / "wrong_base.json").string();
+  const auto message = [&](const std::string& text) {
+    std::ofstream(base) << text;
+    try {
+      scenario_of(R"({"based_on": "wrong_base"})", top);
+    } catch (const UserError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  EXPECT_EQ(message("{"), top + ": based_on: " + base + ":1:2: unexpected end of input; expected string literal");
+  EXPECT_EQ(message(R"({"engine": {"rank": 1}})"),
+            top + ": based_on: " + base + ": engine.rank: unknown; did you mean \"ranks\"?");
+  EXPECT_EQ(message(R"({"based_on": "wrong_base"})"), base + ": based_on: more than 8 files deep, or in a circle");
+}
+
+TEST(ScenarioErrors, AFileWithoutEndIsNotRead) { EXPECT_THROW(load_scenario("/dev/zero"), UserError); }
+
 TEST(ScenarioErrors, OpenLoopNeedsItsBlockSizeSaid) {
   const std::string text =
       R"({"engine": {"bytes_per_token": 10}, "workload": {"phases": [{"name": "x", "kind": "open_loop"}]}})";
@@ -161,10 +238,11 @@ TEST(SetErrors, NameTheOption) {
       {"=3", "--set: \"=3\" is not path=value"},
       {"engine..ranks=3", "--set: \"engine..ranks\" is not a path such as engine.ranks or cluster.hosts[0].nodes"},
       {"engine.rank=3", "--set: engine.rank: unknown; did you mean \"ranks\"?"},
-      {"engine.ranks=many", "--set: engine.ranks: must be an integer of ranks from 1 to 100000, not the text \"many\""},
+      {"engine.ranks=many", "--set: engine.ranks: must be an integer of ranks from 1 to 10000, not the text \"many\""},
       {"store.master.eviction_ratio=nan",
        "--set: store.master.eviction_ratio: must be a number from 0 to 1, not the text \"nan\""},
       {"cluster.hosts[1].nodes=3", "--set: cluster.hosts[1].nodes: cluster.hosts has 1 elements"},
+      {"based_on=x", "--set: based_on: belongs in a file; give that scenario instead of this one"},
       {"policy.get_wait=off", "--set: policy.get_wait: has no effect, every arm sets it; use arms.A.policy.get_wait"},
   };
   for (const auto& [set, message] : cases) EXPECT_EQ(message_of(example_text(), {set}), message) << set;

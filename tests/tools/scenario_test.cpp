@@ -44,7 +44,7 @@ TEST(Scenario, ArmsAreOverridesInTheOrderOfTheFile) {
 TEST(Scenario, UnitsOfTheKeyBecomeCoresUnits) {
   const Scenario s = example({"store.master.kv_lease_ttl_ms=1.5", "cluster.rpc_latency_us=0.25",
                               "store.client.ssd_prefetch_dedup_ttl_s=3", "cluster.hosts[0].segment_bytes=1.5GiB",
-                              "workload.block_bytes=[1000,\"2 KB\",\"2KiB\"]"});
+                              "workload.block_bytes=[1000,\"2 KB\",\"2KiB\"]", "engine.bytes_per_token=0"});
   const Settings& settings = s.arms[0].settings;
   EXPECT_EQ(settings.store.master.kv_lease_ttl.ns, 1'500'000);
   EXPECT_EQ(settings.platform.rpc_latency.ns, 250);

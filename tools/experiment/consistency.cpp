@@ -1,12 +1,17 @@
 // Values that are possible each alone and impossible together.
+#include <algorithm>
 #include <set>
 
 #include "tools/experiment/byte_size.hpp"
+#include "tools/experiment/effort.hpp"
+#include "tools/experiment/parameter_row.hpp"
 #include "tools/experiment/scenario.hpp"
 #include "tools/kvlift/user_error.hpp"
 
 namespace kvlift::experiment {
 namespace {
+
+constexpr std::int64_t kNodesMax = static_cast<std::int64_t>(row::kNodesMax);
 
 class Consistency {
  public:
@@ -14,11 +19,13 @@ class Consistency {
 
   void check() const {
     phases();
-    objects();
     nodes();
+    objects();
     store();
     policy();
+    if (const auto wrong = too_much(s_)) require(false, wrong->first, wrong->second);
   }
+  void check_policy() const { policy(); }
 
  private:
   void require(bool holds, const std::string& path, const std::string& why) const {
@@ -60,6 +67,8 @@ class Consistency {
   void one_phase(const Phase& phase, const std::string& path) const {
     if (phase.kind == Phase::Kind::closed_loop) {
       require(phase.prompts >= 1, path + ".prompts", "must be at least 1 for a closed loop");
+      require(phase.concurrency <= phase.prompts, path + ".concurrency",
+              "is more than the phase's " + std::to_string(phase.prompts) + " prompts: some clients would ask nothing");
     } else {
       require(phase.prompts == 0, path + ".prompts", "is for closed_loop phases only");
       require(phase.first_prompt == 0, path + ".first_prompt", "is for closed_loop phases only");
@@ -87,6 +96,8 @@ class Consistency {
   void objects() const {
     require(!s_.workload.block_bytes.empty() || s_.engine.bytes_per_token.value >= 1, "engine.bytes_per_token",
             "must be at least 1, or workload.block_bytes must be given");
+    require(s_.workload.block_bytes.empty() || s_.engine.bytes_per_token.value == 0, "engine.bytes_per_token",
+            "is not used: workload.block_bytes gives the sizes; leave one of them out (0 and [])");
     const Bytes object = largest_object(s_);
     const std::string needed = " cannot hold one object of " + byte_size_text(static_cast<double>(object.value));
     const auto holds_one = [&](Bytes room, const std::string& path) {
@@ -97,10 +108,22 @@ class Consistency {
     }
     holds_one(s_.store.holder.staging_bytes, "store.holder.staging_bytes");
     holds_one(s_.store.holder.ssd_bytes, "store.holder.ssd_bytes");
+    // Above its watermark the SSD evicts what was just written; and a bucket is written as one.
+    const HolderSettings& holder = s_.store.holder;
+    const double kept = static_cast<double>(holder.ssd_bytes.value) * holder.ssd_high_watermark_ratio;
+    require(kept >= static_cast<double>(object.value), "store.holder.ssd_bytes",
+            byte_size_text(kept) + " below ssd_high_watermark_ratio" + needed);
+    const double bucket = std::min(static_cast<double>(std::max(holder.bucket_bytes, object).value),
+                                   static_cast<double>(holder.bucket_keys) * static_cast<double>(object.value));
+    require(kept >= bucket, "store.holder.ssd_bytes",
+            byte_size_text(kept) + " below ssd_high_watermark_ratio cannot hold one bucket of " +
+                byte_size_text(bucket) + " (bucket_bytes, bucket_keys)");
   }
 
   void nodes() const {
     const std::int64_t nodes = node_count(s_.platform);
+    require(nodes <= kNodesMax, "cluster.hosts",
+            std::to_string(nodes) + " nodes, more than the " + std::to_string(kNodesMax) + " that a cluster may have");
     const std::int64_t used = s_.engine.ranks * s_.engine.engines;
     require(nodes % used == 0, "engine.ranks",
             std::to_string(s_.engine.ranks) + " ranks x " + std::to_string(s_.engine.engines) +
@@ -199,5 +222,7 @@ class Consistency {
 }  // namespace
 
 void check_consistency(const Settings& settings, const std::string& where) { Consistency(settings, where).check(); }
+
+void check_policy(const Settings& settings, const std::string& where) { Consistency(settings, where).check_policy(); }
 
 }  // namespace kvlift::experiment

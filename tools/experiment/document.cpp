@@ -58,7 +58,11 @@ class Checker {
   void document(const Json& tree) {
     if (!tree.is_object()) throw UserError(file_ + ": must be an object");
     for (const auto& [name, value] : tree.items()) {
-      if (name == "name" || name == "description" || name == "based_on" || name == "baseline") {
+      if (name == "name" || name == "based_on") {
+        text(value, name);
+        if (value == "") fail(name, "must not be empty");
+        if (name == "name") plain_name(value.get<std::string>());
+      } else if (name == "description" || name == "baseline") {
         text(value, name);
       } else if (name == "seeds") {
         const bool fits = value.is_number_integer() && value >= 1 && value <= kSeedsMax;
@@ -92,6 +96,12 @@ class Checker {
   }
   void text(const Json& value, const std::string& path) const {
     if (!value.is_string()) fail(path, "must be a text");
+    if (has_control_characters(value.get<std::string>())) fail(path, "must be a text without control characters");
+  }
+  /// Results are filed under it.
+  void plain_name(const std::string& name) const {
+    const bool plain = name.find_first_of("/\\") == std::string::npos && !name.starts_with('.') && name.size() <= 200;
+    if (!plain) fail("name", "must not hold \"/\" or \"\\\", start with \".\" or be longer than 200 bytes");
   }
   void object(const Json& value, const std::string& path) const {
     if (!value.is_object()) fail(path, "must be an object");
@@ -268,10 +278,12 @@ const Json* node_at(const Json& tree, std::string_view path) {
   return node;
 }
 
-void set_path(Json& scenario, const std::string& path, Json value) {
+void set_path(Json& scenario, const std::string& path, Json value, const std::string& option) {
   const std::vector<Step> steps = steps_of(path);
   if (steps.empty())
-    throw UserError("--set: \"" + path + "\" is not a path such as engine.ranks or cluster.hosts[0].nodes");
+    throw UserError(option + ": \"" + path + "\" is not a path such as engine.ranks or cluster.hosts[0].nodes");
+  if (steps.front().name == "based_on")
+    throw UserError(option + ": based_on: belongs in a file; give that scenario instead of this one");
   const bool in_arm = steps.size() > 2 && steps[0].name == "arms";
   Json overlay = std::move(value);
   for (std::size_t i = steps.size(); i-- > 0;) {
@@ -282,7 +294,7 @@ void set_path(Json& scenario, const std::string& path, Json value) {
       if (list == nullptr && in_arm) list = node_at(scenario, above.substr(above.find('.', 5) + 1));
       const std::size_t size = list != nullptr && list->is_array() ? list->size() : 0;
       if (*steps[i].index >= size) {
-        throw UserError("--set: " + path + ": " + above + " has " + std::to_string(size) + " elements");
+        throw UserError(option + ": " + path + ": " + above + " has " + std::to_string(size) + " elements");
       }
       Json copy = *list;
       merge(copy[*steps[i].index], overlay);
@@ -292,7 +304,7 @@ void set_path(Json& scenario, const std::string& path, Json value) {
     object[steps[i].name] = std::move(overlay);
     overlay = std::move(object);
   }
-  merge(scenario, checked_document(std::move(overlay), "--set"));
+  merge(scenario, checked_document(std::move(overlay), option));
 }
 
 Settings settings_of(const Json& tree) {

@@ -29,8 +29,8 @@ void merge(Json& base, const Json& overlay);
 const Json* node_at(const Json& tree, std::string_view path);
 
 /// Lays `value` at `path` over a merged scenario. An arm that has no list of its own gets a copy of the scenario's
-/// before one of its elements is set. UserError "--set: PATH: ..." when the path is malformed or outside a list.
-void set_path(Json& scenario, const std::string& path, Json value);
+/// before one of its elements is set. UserError "`option`: PATH: ..." when the path is malformed or outside a list.
+void set_path(Json& scenario, const std::string& path, Json value, const std::string& option = "--set");
 
 /// Fills settings from a checked tree.
 Settings settings_of(const Json& tree);

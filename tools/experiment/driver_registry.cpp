@@ -12,7 +12,9 @@ const Driver& find_driver(const Drivers& drivers, const std::string& name) {
   if (found != drivers.end()) return found->second;
   std::vector<std::string> names;
   for (const auto& [known, driver] : drivers) names.push_back(known);
-  throw UserError("--driver: no driver \"" + name + "\"" + did_you_mean(name, names));
+  std::string listed;
+  for (const std::string& known : names) listed += (listed.empty() ? "" : ", ") + known;
+  throw UserError("--driver: no driver \"" + name + "\"" + did_you_mean(name, names) + " (there are: " + listed + ")");
 }
 
 }  // namespace kvlift::experiment

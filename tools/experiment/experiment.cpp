@@ -1,7 +1,9 @@
 #include "tools/experiment/experiment.hpp"
 
 #include <algorithm>
+#include <exception>
 #include <thread>
+#include <utility>
 
 #include "tools/experiment/process_pool.hpp"
 #include "tools/experiment/result_bytes.hpp"
@@ -15,6 +17,25 @@ void check_result(const RunResult& result, const Settings& settings, const std::
   const bool same = std::equal(phases.begin(), phases.end(), result.phases.begin(), result.phases.end(),
                                [](const Phase& asked, const PhaseResult& got) { return asked.name == got.name; });
   if (!same) throw RunError(name + ": the driver did not return the phases of the plan");
+}
+
+/// What the source throws ends the requests, and is thrown when the run is over: drivers are not built to be left in
+/// the middle of an event, and SimGrid complains on stderr of what it finds half done.
+RunResult run_plan(const Driver& driver, RunPlan plan) {
+  std::exception_ptr failure;
+  if (plan.workload.source) {
+    plan.workload.source = [source = std::move(plan.workload.source), &failure](Request& request) {
+      try {
+        return !failure && source(request);
+      } catch (...) {
+        failure = std::current_exception();
+        return false;
+      }
+    };
+  }
+  RunResult result = driver(plan);
+  if (failure) std::rethrow_exception(failure);
+  return result;
 }
 
 }  // namespace
@@ -38,7 +59,9 @@ ExperimentResult run_experiment(const Scenario& scenario, const Drivers& drivers
   pool.name = [&](std::size_t task) {
     return scenario.name + ": arm " + arm_of(task).name + ", seed " + std::to_string(seed_of(task));
   };
-  pool.work = [&](std::size_t task) { return to_bytes(driver(make_plan(arm_of(task).settings, seed_of(task)))); };
+  pool.work = [&](std::size_t task) {
+    return to_bytes(run_plan(driver, make_plan(arm_of(task).settings, seed_of(task))));
+  };
   if (options.on_progress) pool.on_progress = [&](std::size_t done) { options.on_progress(done, tasks); };
 
   std::vector<std::string> answers = run_all(pool, tasks);

@@ -1,11 +1,12 @@
 #include "tools/experiment/json_text.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -90,12 +91,33 @@ class TreeBuilder final : public nlohmann::json_sax<Json> {
   std::vector<std::string> keys_;  ///< keys whose value is open
 };
 
+constexpr std::size_t kTextBytesMax = 16 << 20;
+
+/// Of the first value, behind blanks and comments.
+std::size_t first_value(std::string_view text) {
+  std::size_t at = 0;
+  while (at < text.size()) {
+    at = std::min(text.find_first_not_of(" \t\r\n", at), text.size());
+    const bool line = text.substr(at).starts_with("//");
+    if (!line && !text.substr(at).starts_with("/*")) break;
+    at = line ? std::min(text.find('\n', at), text.size()) : std::min(text.find("*/", at + 2), text.size() - 2) + 2;
+  }
+  return at;
+}
+
 }  // namespace
 
 Json parse_json(const std::string& text, const std::string& file) {
+  if (text.starts_with("\xef\xbb\xbf"))
+    throw UserError(file + ":1: the line starts with a byte order mark; a scenario is UTF-8 without one");
   TreeBuilder builder(text, file);
   Json::sax_parse(text, &builder, nlohmann::detail::input_format_t::json, true, true);
-  return builder.take();
+  Json tree = builder.take();
+  if (!tree.is_object()) {
+    const auto end = text.begin() + static_cast<std::ptrdiff_t>(first_value(text));
+    throw UserError(file + ":" + std::to_string(1 + std::count(text.begin(), end, '\n')) + ": must be an object");
+  }
+  return tree;
 }
 
 std::string read_text_file(const std::string& file) {
@@ -103,10 +125,15 @@ std::string read_text_file(const std::string& file) {
   if (std::filesystem::is_directory(file, ignored)) throw UserError(file + ": cannot be read: it is a directory");
   std::ifstream in(file, std::ios::binary);
   if (!in) throw UserError(file + ": cannot be read: " + std::strerror(errno));
-  std::ostringstream text;
-  text << in.rdbuf();
-  if (in.bad() || text.bad()) throw UserError(file + ": cannot be read: " + std::strerror(errno));
-  return text.str();
+  std::string text;
+  std::array<char, 65536> chunk{};
+  while (in.read(chunk.data(), chunk.size()) || in.gcount() > 0) {
+    text.append(chunk.data(), static_cast<std::size_t>(in.gcount()));
+    if (text.size() > kTextBytesMax)
+      throw UserError(file + ": cannot be read: it is longer than " + std::to_string(kTextBytesMax >> 20) + " MiB");
+  }
+  if (in.bad()) throw UserError(file + ": cannot be read: " + std::strerror(errno));
+  return text;
 }
 
 Json parse_json_file(const std::string& file) { return parse_json(read_text_file(file), file); }

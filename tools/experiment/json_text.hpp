@@ -10,10 +10,11 @@ namespace kvlift::experiment {
 /// Keeps the order in which a file names things: arms and phases are shown in the author's order.
 using Json = nlohmann::ordered_json;
 
-/// Throws UserError "`file`:LINE:COLUMN: ..." for text that is not JSON, "`file`: PATH: ..." for a double key.
+/// An object. Throws UserError "`file`:LINE:COLUMN: ..." for text that is not JSON, "`file`: PATH: ..." for a double
+/// key.
 Json parse_json(const std::string& text, const std::string& file);
 
-/// UserError "`file`: cannot be read: ..." when it cannot.
+/// UserError "`file`: cannot be read: ..." when it cannot, or does not end within the size of any scenario.
 std::string read_text_file(const std::string& file);
 /// Reads and parses.
 Json parse_json_file(const std::string& file);

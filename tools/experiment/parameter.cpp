@@ -13,6 +13,8 @@
 namespace kvlift::experiment {
 namespace {
 
+constexpr double kUnbounded = 9.0e15;  ///< row::kHuge
+
 std::string kind_seen(const Json& value) {
   if (value.is_boolean()) return "a boolean";
   if (value.is_number()) return "a number";
@@ -30,7 +32,9 @@ std::string must_be(const Parameter& parameter, const Json& value) {
 std::optional<std::string> check_range(const Parameter& parameter, double number) {
   const bool low = parameter.min_excluded ? !(number > parameter.min) : !(number >= parameter.min);
   if (low || !(number <= parameter.max)) {
-    return "must be " + allowed(parameter) + ", not " + number_text(number);
+    // `allowed` is silent about a bound that stands for none.
+    const std::string most = !(number <= parameter.max) && parameter.max >= kUnbounded ? " and at most 9e+15" : "";
+    return "must be " + allowed(parameter) + most + ", not " + number_text(number);
   }
   return std::nullopt;
 }
@@ -96,6 +100,7 @@ struct Assign {
   std::optional<std::string> operator()(std::string* field) const {
     if (!value.is_string()) return must_be(parameter, value);
     const auto text = value.get<std::string>();
+    if (has_control_characters(text)) return "must be a text without control characters";
     const bool known = std::find(parameter.choices.begin(), parameter.choices.end(), text) != parameter.choices.end();
     if (!parameter.choices.empty() && !known) return must_be(parameter, value) + did_you_mean(text, parameter.choices);
     *field = text;
@@ -147,6 +152,10 @@ std::string listed(const std::vector<std::string>& names) {
 }
 
 }  // namespace
+
+bool has_control_characters(std::string_view text) {
+  return std::any_of(text.begin(), text.end(), [](unsigned char c) { return c < ' ' || c == 0x7f; });
+}
 
 const std::vector<Parameter>& parameters() {
   static const std::vector<Parameter> table = [] {

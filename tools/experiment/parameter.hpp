@@ -50,6 +50,9 @@ std::string allowed(const Parameter& parameter);
 /// "boolean", "integer", "number", "size", "choice", "text", "list of sizes".
 std::string_view kind_of(const Parameter& parameter);
 
+/// Such a text would break lines, or be a command to a terminal, wherever it is printed.
+bool has_control_characters(std::string_view text);
+
 /// Parts of the table, one per top-level object.
 void add_cluster_parameters(std::vector<Parameter>& out);
 void add_store_parameters(std::vector<Parameter>& out);

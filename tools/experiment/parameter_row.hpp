@@ -20,6 +20,10 @@ using SlotOf = Slot (*)(Settings&, std::size_t);
 
 inline constexpr double kYearSeconds = 31'536'000;  ///< no span of a run is longer
 inline constexpr double kHuge = 9.0e15;             ///< integers up to here are exact in a double
+inline constexpr double kDelaySeconds = 60;         ///< no single act of a machine takes longer
+inline constexpr double kNodesMax = 10'000;         ///< of a cluster
+inline constexpr double kSegmentBytesMax = 1e14;    ///< times kNodesMax it is still a count of bytes
+inline constexpr double kObjectBytesMax = 1e11;     ///< times the blocks of a prompt too
 
 struct Text {
   const char* path;
@@ -51,6 +55,9 @@ inline Parameter positive(const Text& text, const char* unit, SlotOf slot, doubl
   return p;
 }
 
+/// Between a floppy disk and what no machine has: slower than that, a run is all waiting.
+inline Parameter bandwidth(const Text& text, SlotOf slot) { return number(text, "bytes/s", slot, 1e6, 1e15); }
+
 inline Parameter ratio(const Text& text, SlotOf slot) { return number(text, "ratio", slot, 0, 1); }
 
 /// A span of time; the unit is the end of the path.
@@ -60,7 +67,15 @@ inline Parameter span(const Text& text, const char* unit, double unit_ns, SlotOf
   return p;
 }
 inline Parameter span_ms(const Text& text, SlotOf slot, double min = 0) { return span(text, "ms", 1e6, slot, min); }
-inline Parameter span_us(const Text& text, SlotOf slot, double min = 0) { return span(text, "us", 1e3, slot, min); }
+
+/// What one act takes: a latency, a handler, a step.
+inline Parameter delay(const Text& text, const char* unit, double unit_ns, SlotOf slot) {
+  Parameter p = span(text, unit, unit_ns, slot);
+  p.max = kDelaySeconds * 1e9 / unit_ns;
+  return p;
+}
+inline Parameter delay_ms(const Text& text, SlotOf slot) { return delay(text, "ms", 1e6, slot); }
+inline Parameter delay_us(const Text& text, SlotOf slot) { return delay(text, "us", 1e3, slot); }
 
 inline Parameter toggle(const Text& text, SlotOf slot) { return row(text, "", slot); }
 

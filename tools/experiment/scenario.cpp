@@ -30,24 +30,31 @@ void anchor_traces(Json& document, const std::string& file) {
   }
 }
 
-/// `document` and what it is based on, the remotest base first.
+/// `document` and what it is based on, the remotest base first. What is wrong in a base names the file that leads to
+/// it.
 std::vector<std::pair<std::string, Json>> layers_of(Json document, std::string file) {
   std::vector<std::pair<std::string, Json>> layers;
-  while (true) {
-    document = checked_document(std::move(document), file);
-    anchor_traces(document, file);
-    const auto base = document.find("based_on");
-    const std::string base_name = base == document.end() ? "" : base->get<std::string>();
-    layers.insert(layers.begin(), {file, std::move(document)});
-    if (base_name.empty()) return layers;
-    if (layers.size() > kBasesMax)
-      throw UserError(file + ": based_on: more than " + std::to_string(kBasesMax) + " deep, or in a circle");
-    fs::path beside = fs::path(file).parent_path() / base_name;
-    if (beside.extension() != ".json") beside += ".json";
-    std::error_code ignored;
-    const std::string next = fs::exists(beside, ignored) ? beside.string() : find_scenario_file(base_name);
-    document = parse_json_file(next);
-    file = next;
+  std::string above;  // of the layer at hand
+  try {
+    while (true) {
+      document = checked_document(std::move(document), file);
+      anchor_traces(document, file);
+      const auto base = document.find("based_on");
+      const std::string base_name = base == document.end() ? "" : base->get<std::string>();
+      layers.insert(layers.begin(), {file, std::move(document)});
+      if (base_name.empty()) return layers;
+      above = file;
+      if (layers.size() > kBasesMax)
+        throw UserError("more than " + std::to_string(kBasesMax) + " files deep, or in a circle");
+      fs::path beside = fs::path(file).parent_path() / base_name;
+      if (beside.extension() != ".json") beside += ".json";
+      std::error_code ignored;
+      file = fs::exists(beside, ignored) ? beside.string() : find_scenario_file(base_name);
+      document = parse_json_file(file);
+    }
+  } catch (const UserError& error) {
+    if (above.empty()) throw;
+    throw UserError(above + ": based_on: " + error.what());
   }
 }
 
@@ -87,16 +94,16 @@ void check_sources(const Scenario& scenario) {
 }
 
 /// An option that every arm overrides would change nothing and say nothing.
-void check_set_has_effect(const Scenario& scenario) {
-  for (const std::string& path : scenario.set_paths) {
+void check_set_has_effect(const Scenario& scenario, const std::vector<SetOption>& options) {
+  for (const auto& [path, value, option] : options) {
     if (path.starts_with("arms.") || path == "seeds") continue;
     const auto overridden = [&](const Arm& arm) {
       const bool other_preset = path.starts_with("policy") && node_at(arm.overrides, "policy.preset") != nullptr;
       return other_preset || node_at(arm.overrides, path) != nullptr;
     };
     if (std::all_of(scenario.arms.begin(), scenario.arms.end(), overridden)) {
-      throw UserError("--set: " + path + ": has no effect, every arm sets it; use arms." + scenario.arms.front().name +
-                      "." + path);
+      throw UserError(option + ": " + path + ": has no effect, every arm sets it; use arms." +
+                      scenario.arms.front().name + "." + path);
     }
   }
 }
@@ -125,6 +132,9 @@ void add_arms(Scenario& scenario) {
   }
   Json arms = scenario.tree.value("arms", Json::object());
   if (arms.empty()) arms["base"] = Json::object();
+  // A policy that every arm replaces is in no arm's settings, and must be sound all the same.
+  if (std::all_of(arms.begin(), arms.end(), [](const Json& arm) { return node_at(arm, "policy.preset") != nullptr; }))
+    check_policy(settings_of(base), scenario.file);
   for (const auto& [name, overrides] : arms.items()) {
     Json tree = base;
     merge(tree, overrides);
@@ -198,7 +208,7 @@ Scenario scenario_of(const std::string& text, const std::string& file, const std
     merge(scenario.tree, tree);
   }
   for (const SetOption& option : options) {
-    set_path(scenario.tree, option.path, option.value);
+    set_path(scenario.tree, option.path, option.value, option.option);
     scenario.set_paths.push_back(option.path);
   }
   scenario.name = scenario.tree.value("name", fs::path(file).stem().string());
@@ -215,7 +225,7 @@ Scenario scenario_of(const std::string& text, const std::string& file, const std
     throw UserError(file + ": baseline: no arm \"" + scenario.baseline + "\"" + did_you_mean(scenario.baseline, names));
   }
   check_sources(scenario);
-  check_set_has_effect(scenario);
+  check_set_has_effect(scenario, options);
   check_measured(scenario);
   return scenario;
 }

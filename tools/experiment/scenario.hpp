@@ -31,6 +31,7 @@ struct Measured {
 struct SetOption {
   std::string path;
   Json value;
+  std::string option = "--set";  ///< which complaints name
 };
 /// "path=value"; the value is JSON where it can be read as such, otherwise a text.
 SetOption parse_set_option(const std::string& text);
@@ -61,6 +62,9 @@ Scenario scenario_of(const std::string& text, const std::string& file, const std
 
 /// Every arm must have a phase to print: `phase`, or any that is measured when it is empty. UserError otherwise.
 void require_measured(const Scenario& scenario, const std::string& phase);
+
+/// The policy's part of check_consistency.
+void check_policy(const Settings& settings, const std::string& where);
 
 /// Whether the parts fit together; UserError "`where`: PATH: ..." for the first that does not.
 void check_consistency(const Settings& settings, const std::string& where);

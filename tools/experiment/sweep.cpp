@@ -1,5 +1,8 @@
 #include "tools/experiment/sweep.hpp"
 
+#include <algorithm>
+
+#include "tools/experiment/nearest.hpp"
 #include "tools/experiment/number_text.hpp"
 #include "tools/experiment/report.hpp"
 #include "tools/experiment/text_table.hpp"
@@ -62,6 +65,11 @@ Vary parse_vary(const std::string& text) {
     throw UserError("--vary: \"" + text + "\" is not path=value,value,...");
   }
   Vary vary{text.substr(0, equals), {}};
+  const std::string section = vary.path.substr(0, vary.path.find_first_of(".["));
+  const std::vector<std::string>& known = settings_sections();
+  if (section != "arms" && std::find(known.begin(), known.end(), section) == known.end())
+    throw UserError("--vary: " + vary.path + ": is not a parameter (see kvlift scenario schema)" +
+                    did_you_mean(section, known));
   // A comma inside brackets belongs to a value: workload.block_bytes=[1000,2000],[3000]
   int depth = 0;
   std::string value;

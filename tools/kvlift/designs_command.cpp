@@ -25,7 +25,7 @@ ex::Scenario scenario_of(const DesignsCommand& options) {
                       ": has no effect, each design is an arm with a policy of its own; write "
                       "the policy into a file and name it in --designs");
   }
-  if (!options.trace.empty()) sets.push_back({"workload.trace.path", options.trace});
+  if (!options.trace.empty()) sets.push_back({"workload.trace.path", options.trace, "--trace"});
   std::vector<std::string> designs = options.designs;
   if (designs.empty()) designs = ex::standard_designs();
   if (designs == std::vector<std::string>{"all"})

@@ -4,6 +4,8 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cmath>
+#include <cstdlib>
 #include <exception>
 #include <string>
 
@@ -18,8 +20,24 @@ enum Exit : int { kDone = 0, kFailed = 1, kUserError = 2 };
 
 std::string one_line(std::string text) {
   while (!text.empty() && text.back() == '\n') text.pop_back();
+  // What a message repeats from a file must not reach the terminal as a command.
+  const auto is_control = [](unsigned char c) { return c < ' ' || c == 0x7f; };
   std::replace(text.begin(), text.end(), '\n', ' ');
+  std::replace_if(text.begin(), text.end(), is_control, '?');
   return text;
+}
+
+/// What no option of any subcommand can mean: an empty text, a number that is none.
+void refuse_void_values(CLI::App& app) {
+  for (CLI::Option* option : app.get_options()) {
+    const bool is_number = option->get_type_name().starts_with("FLOAT");
+    const auto wrong = [is_number](const std::string& text) -> std::string {
+      if (text.empty()) return "must not be empty";
+      return is_number && !std::isfinite(std::strtod(text.c_str(), nullptr)) ? text + " is not a number" : "";
+    };
+    if (option->get_items_expected_max() > 0) option->check(wrong);
+  }
+  for (CLI::App* subcommand : app.get_subcommands({})) refuse_void_values(*subcommand);
 }
 
 void add_everything(CLI::App& program) {
@@ -40,6 +58,7 @@ void add_everything(CLI::App& program) {
   kvlift::add_designs_command(program);
   kvlift::add_scenario_command(program);
   kvlift::add_trace_command(program);
+  refuse_void_values(program);
 }
 
 }  // namespace

@@ -1,4 +1,6 @@
 // run, compare and replay: one scenario, its arms, its table.
+#include <spdlog/spdlog.h>
+
 #include <memory>
 
 #include "tools/kvlift/commands.hpp"
@@ -13,6 +15,19 @@ namespace ex = kvlift::experiment;
 struct ScenarioCommand : ExperimentCommand {
   std::string scenario, trace;
 };
+
+/// The scenario may name a trace of its own, for `run`; an arm's own is another experiment.
+void say_what_is_replaced(const ex::Scenario& scenario) {
+  for (const ex::Arm& arm : scenario.arms) {
+    if (ex::node_at(arm.overrides, "workload.trace.path") != nullptr)
+      throw UserError(scenario.file + ": arms." + arm.name +
+                      ".workload.trace.path: replay runs one trace in every arm");
+  }
+  for (const auto& [file, tree] : scenario.layers) {
+    if (ex::node_at(tree, "workload.trace.path") != nullptr)
+      spdlog::warn("{}: workload.trace.path is replaced by TRACE", file);
+  }
+}
 
 }  // namespace
 
@@ -64,8 +79,15 @@ void add_replay_command(CLI::App& program) {
   options->add_file_options(*command);
   command->callback([options] {
     std::vector<ex::SetOption> sets = options->set_options();
-    sets.push_back({"workload.trace.path", options->trace});
-    options->carry_out(ex::load_scenario(options->scenario, sets), true);
+    for (const ex::SetOption& set : sets) {
+      if (set.path.ends_with("workload.trace.path"))
+        throw UserError("--set: " + set.path + ": replay takes the trace as its argument");
+    }
+    sets.push_back({"workload.trace.path", options->trace, "TRACE"});
+    const ex::Scenario scenario = ex::load_scenario(options->scenario, sets);
+    ex::require_measured(scenario, "");
+    say_what_is_replaced(scenario);
+    options->carry_out(scenario, true);
   });
 }
 

@@ -20,7 +20,7 @@ std::vector<ex::SweepPoint> sweep(const SweepCommand& options, const ex::Vary& v
   std::vector<ex::Scenario> scenarios;
   for (const ex::Json& value : vary.values) {
     std::vector<ex::SetOption> sets = options.set_options();
-    sets.push_back({vary.path, value});
+    sets.push_back({vary.path, value, "--vary"});
     scenarios.push_back(ex::load_scenario(options.scenario, sets));
     if (scenarios.back().arms.size() < 2) throw UserError(scenarios.back().file + ": arms: sweep needs at least two");
     ex::require_measured(scenarios.back(), options.phase);
