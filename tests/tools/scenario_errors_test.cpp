@@ -115,11 +115,14 @@ TEST(ScenarioErrors, PartsThatDoNotFitTogether) {
       {"store.holder.staging_bytes=1",
        "s.json: arm A: store.holder.staging_bytes: 1 B cannot hold one object of 100 KB"},
       {"engine.ranks=3", "s.json: arm A: engine.ranks: 3 ranks x 1 engines do not divide the cluster's 2 nodes"},
-      {"store.holder.ssd_bytes=110000",
-       "s.json: arm A: store.holder.ssd_bytes: 99 KB below ssd_high_watermark_ratio cannot hold one object of 100 KB"},
       {"store.holder.ssd_bytes=1MB",
-       "s.json: arm A: store.holder.ssd_bytes: 900 KB below ssd_high_watermark_ratio cannot hold one bucket of 50 MB "
+       "s.json: arm A: store.holder.ssd_bytes: 900 KB up to ssd_high_watermark_ratio cannot hold one bucket of 50 MB "
        "(bucket_bytes, bucket_keys)"},
+      {"store.holder={\"ssd_bytes\":110000,\"bucket_keys\":1}",
+       "s.json: arm A: store.holder.ssd_bytes: 99 KB up to ssd_high_watermark_ratio cannot hold one bucket of 100 KB "
+       "(bucket_bytes, bucket_keys)"},
+      {"store.holder.bucket_bytes=1KB",
+       "s.json: arm A: store.holder.bucket_bytes: 1 KB cannot hold one object of 100 KB"},
       {"cluster.hosts[0].count=6000",
        "s.json: arm A: cluster.hosts: 12000 nodes, more than the 10000 that a cluster may have"},
       {"workload.block_bytes=[1000]",

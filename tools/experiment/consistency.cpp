@@ -1,5 +1,6 @@
 // Values that are possible each alone and impossible together.
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "tools/experiment/byte_size.hpp"
@@ -108,15 +109,19 @@ class Consistency {
     }
     holds_one(s_.store.holder.staging_bytes, "store.holder.staging_bytes");
     holds_one(s_.store.holder.ssd_bytes, "store.holder.ssd_bytes");
-    // Above its watermark the SSD evicts what was just written; and a bucket is written as one.
+    holds_one(s_.store.holder.bucket_bytes, "store.holder.bucket_bytes");
+    if (s_.store.master.enable_offload) ssd(object);
+  }
+
+  /// A bucket is written as one, and what lies above the watermark is evicted at once.
+  void ssd(Bytes object) const {
     const HolderSettings& holder = s_.store.holder;
-    const double kept = static_cast<double>(holder.ssd_bytes.value) * holder.ssd_high_watermark_ratio;
-    require(kept >= static_cast<double>(object.value), "store.holder.ssd_bytes",
-            byte_size_text(kept) + " below ssd_high_watermark_ratio" + needed);
-    const double bucket = std::min(static_cast<double>(std::max(holder.bucket_bytes, object).value),
+    const double ratio = holder.ssd_eviction == SsdEviction::none ? 1 : holder.ssd_high_watermark_ratio;
+    const double kept = static_cast<double>(holder.ssd_bytes.value) * ratio;
+    const double bucket = std::min(static_cast<double>(holder.bucket_bytes.value),
                                    static_cast<double>(holder.bucket_keys) * static_cast<double>(object.value));
     require(kept >= bucket, "store.holder.ssd_bytes",
-            byte_size_text(kept) + " below ssd_high_watermark_ratio cannot hold one bucket of " +
+            byte_size_text(std::floor(kept)) + " up to ssd_high_watermark_ratio cannot hold one bucket of " +
                 byte_size_text(bucket) + " (bucket_bytes, bucket_keys)");
   }
 
