@@ -1,4 +1,5 @@
 // What a wrong scenario is answered with: one line that names file, field and, for a misspelling, the right word.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -182,6 +183,8 @@ TEST(ScenarioErrors, ARunThatWouldNotEndIsRefused) {
   for (const auto& [set, start] : cases) {
     EXPECT_TRUE(message_of(example_text(), {set}).starts_with(start)) << message_of(example_text(), {set});
   }
+  EXPECT_THAT(message_of(example_text(), {"cluster.hosts[0].count=5000", "store.holder.heartbeat_period_ms=100"}),
+              testing::StartsWith("s.json: arm A: workload.phases["));
   // The slowest machine and a day of rest are fine.
   EXPECT_EQ(message_of(example_text(),
                        {"cluster.hosts[0].ssd.read_bandwidth_bytes_per_s=1e6", "workload.phases[1].span_s=86400"}),

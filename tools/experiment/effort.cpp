@@ -12,6 +12,8 @@ constexpr double kEventsMax = 5e7;       // 15 to 30 s of wall time, measured at
 constexpr double kTraceEventsMax = 1e9;  // of the time between arrivals
 constexpr double kSpanMax = 31'536'000;  // a year of simulated time
 constexpr double kEventsOfKey = 8;       // stored, probed, fetched, by one rank
+constexpr double kEventsOfRound = 4;     // a heartbeat or ping with its calls; ten times as dear among 3,000 nodes
+constexpr double kNodesOfRound = 300;
 
 struct Effort {
   double span_s = 0;
@@ -21,8 +23,10 @@ struct Effort {
 /// Rounds of eviction, heartbeats and pings.
 double periodic_events_per_s(const Settings& settings) {
   const auto rate = [](Duration period) { return period.ns > 0 ? 1 / to_seconds(period) : 0; };
-  const double of_node = rate(settings.store.holder.heartbeat_period) + rate(settings.store.client.ping_period);
-  return rate(settings.store.master.eviction_period) + static_cast<double>(node_count(settings.platform)) * of_node;
+  const auto nodes = static_cast<double>(node_count(settings.platform));
+  const double rounds =
+      nodes * (rate(settings.store.holder.heartbeat_period) + rate(settings.store.client.ping_period));
+  return rate(settings.store.master.eviction_period) + rounds * kEventsOfRound * (1 + nodes / kNodesOfRound);
 }
 
 /// Seconds to move one byte through the slowest device on its way.
