@@ -86,6 +86,14 @@ grep -q ASSUMED out || fail "explain marks nothing as assumed"
 expect 0 scenario schema --format json
 json "d['properties']['engine']['properties']['ranks']['minimum'] == 1" "schema"
 
+# The planner warns before a run, of the arms that are run (RC-70): 8 prompts of 1 MB in 4 MiB.
+pinned=(--set store.master.kv_lease_ttl_ms=60000 --set 'cluster.hosts[0].segment_bytes=2MiB')
+expect 0 scenario check small.json "${pinned[@]}"
+grep -q 'warning: small: arm B, phase .*, estimated: a lease of 60 s' err || fail "no planner's warning: $(cat err)"
+expect 0 run small.json --driver step --arm A "${pinned[@]}"
+head -n 1 err | grep -q 'arm A, phase .*, estimated: a lease' || fail "no warning before a run: $(cat err)"
+! grep -q 'arm B' err || fail "a warning of an arm that is not run"
+
 # A trace.
 for i in 0 1 2 3 4 5; do
   echo "{\"timestamp\": $((i / 2 * 3000)), \"input_length\": 1024, \"output_length\": 2, \"hash_ids\": [0, $((i / 3 + 1))]}"

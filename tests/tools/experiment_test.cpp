@@ -249,6 +249,45 @@ TEST(LeasePressure, WarnsWhenLeasesPinMoreThanDram) {
   EXPECT_FALSE(lease_pressure(full, 10, 1000, 100).has_value()) << "no more than there are can be leased";
 }
 
+TEST(LeasePressure, IsEstimatedBeforeARun) {  // RC-70
+  // 10 prompts of 1 MB in 8 MiB. Asked for the second time they come from the SSD, many a second; a prefill takes 2 s.
+  const std::vector<std::string> sets{"cluster.hosts[0].segment_bytes=4MiB", "engine.prefill_ns_per_token=2000000",
+                                      "workload.phases[0].prompts=10", "workload.phases[2].prompts=10"};
+  const auto with = [&](const std::string& last) {
+    std::vector<std::string> all = sets;
+    all.push_back(last);
+    return lease_warnings(example(all), {"B"});
+  };
+  EXPECT_THAT(with("store.master.kv_lease_ttl_ms=10000"),
+              testing::ElementsAre(testing::AllOf(testing::StartsWith("arm B, phase r1, estimated: a lease of 10 s x "),
+                                                  testing::HasSubstr("pins 10 MB, more than the 8 MiB of DRAM"))));
+  EXPECT_THAT(with("store.master.kv_lease_ttl_ms=60000"), testing::SizeIs(1)) << "the worst phase is enough";
+  EXPECT_THAT(with("store.master.kv_lease_ttl_ms=1"), testing::IsEmpty());
+  EXPECT_THAT(with("arms.B.policy.probe_lease=none"), testing::IsEmpty());
+}
+
+TEST(LeasePressure, OfATraceIsThatOfItsArrivals) {
+  const std::filesystem::path file = std::filesystem::path(testing::TempDir()) / "pressure.jsonl";
+  std::ofstream out(file);
+  for (int i = 0; i < 20; ++i) {  // two a second, 16 MB each
+    out << R"({"timestamp": )" << i * 500 << R"(, "input_length": 16, "output_length": 1, "hash_ids": [)" << i
+        << "]}\n";
+  }
+  out.close();
+  const auto with = [&](std::int64_t lease_ms) {
+    const std::string text =
+        R"({"cluster": {"hosts": [{"segment_bytes": "64MiB"}]}, "engine": {"bytes_per_token": 1000000, "block_tokens": 16},
+        "workload": {"trace": {"block_tokens": 16}, "phases": [{"name": "x", "kind": "open_loop", "measured": true}]}})";
+    return lease_warnings(
+        scenario_of(text, "s.json",
+                    {{"workload.trace.path", file.string()}, {"store.master.kv_lease_ttl_ms", lease_ms}}),
+        {});
+  };
+  EXPECT_THAT(with(1000), testing::IsEmpty());
+  EXPECT_THAT(with(4000),
+              testing::ElementsAre(testing::StartsWith("arm base, phase x, estimated: a lease of 4 s x 2.11")));
+}
+
 TEST(RequestLog, OneLinePerRequest) {
   const Scenario s = example();
   const ExperimentResult result = run_experiment(s, kDrivers, {"sim", {"B"}, 2, 1, {}});

@@ -91,6 +91,28 @@ std::optional<std::pair<std::string, std::string>> too_much(const Settings& sett
   return std::nullopt;
 }
 
+double requests_per_s_max(const Settings& settings, const Phase& phase, bool cached) {
+  const EngineSettings& engine = settings.engine;
+  const auto ranks = static_cast<double>(engine.ranks);
+  const auto output = static_cast<double>(settings.workload.prompt_output.value);
+  const double all = static_cast<double>(prompt_bytes(settings).value) * (engine.ranks_share_keys ? ranks : 1);
+  double stream = 0;
+  double device = 0;
+  for (const HostSettings& host : settings.platform.hosts) {
+    stream = std::max(stream, host.ssd.stream_bandwidth);
+    device = std::max(device, host.ssd.read_bandwidth);
+  }
+  const double load_s = std::max(all / ranks / stream, all / device);
+  const double prefill_s =
+      static_cast<double>(settings.workload.prompt_tokens.value) * engine.prefill_ns_per_token / 1e9;
+  const double decode_s = output * (to_seconds(engine.step_base) + engine.decode_ns_per_sequence / 1e9);
+  const auto engines = static_cast<double>(engine.engines);
+  const double at_once =
+      std::min(static_cast<double>(phase.concurrency), static_cast<double>(engine.max_num_seqs) * engines);
+  const double rate = at_once / std::max(1e-9, (cached ? load_s : prefill_s) + decode_s);
+  return cached ? rate : std::min(rate, engines / std::max(1e-9, prefill_s));  // prefill is done one by one
+}
+
 Time arrival_max(const Settings& settings) {
   const double rate = std::max(periodic_events_per_s(settings), kTraceEventsMax / kSpanMax);
   return Time{} + from_seconds(kTraceEventsMax / rate);

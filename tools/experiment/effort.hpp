@@ -19,6 +19,10 @@ inline constexpr Tokens kOutputMax{1'000'000};
 /// The phase that asks for too much, as a path, and why.
 std::optional<std::pair<std::string, std::string>> too_much(const Settings& settings);
 
+/// Requests a second that a closed-loop phase reaches when nobody waits for anybody: rough, and at most. `cached`: its
+/// prompts were asked before and are on the SSD.
+double requests_per_s_max(const Settings& settings, const Phase& phase, bool cached);
+
 /// Up to here a request of a trace may arrive.
 Time arrival_max(const Settings& settings);
 

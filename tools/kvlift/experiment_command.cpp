@@ -11,6 +11,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "tools/experiment/lease_pressure.hpp"
 #include "tools/experiment/number_text.hpp"
 #include "tools/experiment/output_file.hpp"
 #include "tools/experiment/report.hpp"
@@ -110,6 +111,7 @@ class Files {
 
 ex::ExperimentResult run(const ExperimentCommand& command, const ex::Scenario& scenario) {
   ex::ExperimentOptions options = command.experiment_options();
+  for (const std::string& warning : ex::lease_warnings(scenario, options.arms)) spdlog::warn("{}", warning);
   Progress progress;
   options.on_progress = [&](std::size_t done, std::size_t all) { progress(done, all); };
   return ex::run_experiment(scenario, linked_drivers(), options);

@@ -1,9 +1,12 @@
 // scenario check | explain | schema
+#include <spdlog/spdlog.h>
+
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "tools/experiment/explain.hpp"
+#include "tools/experiment/lease_pressure.hpp"
 #include "tools/experiment/scenario.hpp"
 #include "tools/experiment/schema.hpp"
 #include "tools/kvlift/commands.hpp"
@@ -36,6 +39,8 @@ void add_check(CLI::App& group) {
     std::string out;
     for (const std::string& name : options->scenarios) {
       const ex::Scenario scenario = ex::load_scenario(name, options->set_options());
+      for (const std::string& warning : ex::lease_warnings(scenario, {}))
+        spdlog::warn("{}: {}", scenario.name, warning);
       out += scenario.name + ": ok, " + std::to_string(scenario.arms.size()) + " arms, " +
              std::to_string(scenario.seeds) + (scenario.seeds == 1 ? " seed\n" : " seeds\n");
     }
