@@ -95,14 +95,15 @@ void check_sources(const Scenario& scenario) {
 
 /// An option that every arm overrides would change nothing and say nothing.
 void check_set_has_effect(const Scenario& scenario, const std::vector<SetOption>& options) {
-  for (const auto& [path, value, option] : options) {
+  for (const SetOption& set : options) {
+    const std::string& path = set.path;
     if (path.starts_with("arms.") || path == "seeds") continue;
     const auto overridden = [&](const Arm& arm) {
       const bool other_preset = path.starts_with("policy") && node_at(arm.overrides, "policy.preset") != nullptr;
       return other_preset || node_at(arm.overrides, path) != nullptr;
     };
     if (std::all_of(scenario.arms.begin(), scenario.arms.end(), overridden)) {
-      throw UserError(option + ": " + path + ": has no effect, every arm sets it; use arms." +
+      throw UserError(set.option + ": " + path + ": has no effect, every arm sets it; use arms." +
                       scenario.arms.front().name + "." + path);
     }
   }
