@@ -33,17 +33,18 @@ std::vector<ClusterPlan::NodePlan> nodes_of(const PlatformSettings& platform) {
   return nodes;
 }
 
-NodeState::NodeState(const ClusterPlan::NodePlan& plan, const StoreSettings& store)
-    : host(plan.host),
-      segment_bytes(plan.segment_bytes),
-      throttle({store.client.ssd_prefetch_dedup_ttl, store.client.ssd_prefetch_cooldown,
-                store.master.put_start_release_timeout, static_cast<std::size_t>(store.client.throttle_entries_max),
-                1 << 16}),
-      staging(store.holder.staging_bytes),
-      ssd(store.holder.ssd_bytes, store.holder.ssd_keys, store.holder.ssd_eviction) {}
+NodeState::NodeState(const ClusterPlan::NodePlan& node, const ClusterPlan& plan)
+    : host(node.host),
+      segment_bytes(node.segment_bytes),
+      throttle({plan.store.client.ssd_prefetch_dedup_ttl, plan.store.client.ssd_prefetch_cooldown,
+                plan.store.master.put_start_release_timeout,
+                static_cast<std::size_t>(plan.store.client.throttle_entries_max), 1 << 16}),
+      staging(plan.store.holder.staging_bytes, plan.policy.staged_reuse != Policy::StagedReuse::none,
+              plan.policy.staged_reuse == Policy::StagedReuse::until_needed),
+      ssd(plan.store.holder.ssd_bytes, plan.store.holder.ssd_keys, plan.store.holder.ssd_eviction) {}
 
-void NodeState::reset_process(const StoreSettings& store) {
-  NodeState fresh({.host = host, .segment_bytes = segment_bytes}, store);
+void NodeState::reset_process(const ClusterPlan& plan) {
+  NodeState fresh({.host = host, .segment_bytes = segment_bytes}, plan);
   fresh.epoch = epoch;
   fresh.ssd = std::move(ssd);
   *this = std::move(fresh);
@@ -64,7 +65,7 @@ Cluster::State::State(const ClusterPlan& p)
     : plan(p), master(with_liveness(p.store), p.store.legacy, p.policy, p.seed) {
   nodes.reserve(plan.nodes.size());
   for (const ClusterPlan::NodePlan& n : plan.nodes) {
-    nodes.emplace_back(n, plan.store);
+    nodes.emplace_back(n, plan);
     if (plan.places) nodes.back().ssd.note_forgotten();
     while (page_caches.size() <= n.host) page_caches.emplace_back(n.page_cache_bytes);
   }
@@ -241,17 +242,27 @@ void Cluster::State::crash(NodeId n, Time now) {
   if (!dead.alive) return;
   dead.alive = false;
   // Queued work of the process is gone with it; readers of other nodes learn it as a call that is not answered.
-  for (const std::uint32_t slot : dead.prefetch_queue) jobs.release(slot);
-  dead.prefetch_queue.clear();
-  for (auto* waiters : {&dead.worker_waiters, &dead.staging_waiters}) {
-    for (const std::uint32_t slot : *waiters) {
-      StagedReadOp& op = staged_reads[slot];
-      op.state = StagedReadOp::State::refused;
-      op.has_worker = false;
-      op.answer = Error::RPC_TIMEOUT;
-      sleep(Component::staged_read, slot, op, now + plan.store.client.rpc_timeout);
-    }
+  for (auto* waiters : {&dead.prefetch_queue, &dead.yielding}) {
+    for (const std::uint32_t slot : *waiters) jobs.release(slot);
     waiters->clear();
+  }
+  const auto refuse_reader = [&](std::uint32_t slot) {
+    StagedReadOp& op = staged_reads[slot];
+    op.state = StagedReadOp::State::refused;
+    op.has_worker = false;
+    op.answer = Error::RPC_TIMEOUT;
+    sleep(Component::staged_read, slot, op, now + plan.store.client.rpc_timeout);
+  };
+  for (auto* waiters : {&dead.worker_waiters, &dead.staging_waiters}) {
+    for (const std::uint32_t slot : *waiters) refuse_reader(slot);
+    waiters->clear();
+  }
+  for (const StagingWaiter waiter : dead.staging.take_waiters()) {
+    const Borrower borrower = borrower_of(waiter);
+    if (borrower.component == Component::job) jobs.release(borrower.slot);  // the pulls end below
+    // A reader that waits for a read of its own too, or was refused already, learns it then.
+    if (borrower.component == Component::staged_read && staged_reads[borrower.slot].waits_for == 0)
+      refuse_reader(borrower.slot);
   }
   for (std::uint32_t get = 0; get < gets.size(); ++get) {  // nobody is left to wake them
     const GetOp& op = gets[get];
@@ -267,7 +278,7 @@ void Cluster::State::restart(NodeId n, Time now) {
   NodeState& born = node(n);
   KVLIFT_ASSERT(!born.alive);
   ++born.epoch;
-  born.reset_process(plan.store);
+  born.reset_process(plan);
   const auto slot = index(n);
   offloads[slot] = OffloadOp{};
   pings[slot] = PingOp{};
@@ -362,7 +373,8 @@ std::string Cluster::check(Time now) const {
       return "prefetch queue out of bounds" + at;
     if (node.read_active < 0 || node.read_active > s.plan.store.holder.file_read_workers)
       return "file-read workers out of bounds" + at;
-    if (node.staging.used() > node.staging.capacity()) return "staging arena out of bounds" + at;
+    const StagingArena& arena = node.staging.arena();
+    if (arena.used() > arena.capacity()) return "staging arena out of bounds" + at;
   }
   if (s.open_operations < 0) return "I5: more operations ended than were started";
   return s.master.check(now);
@@ -375,8 +387,8 @@ std::uint64_t Cluster::hash() const {
     for (const std::uint64_t part :
          {static_cast<std::uint64_t>(node.alive), static_cast<std::uint64_t>(node.epoch),
           static_cast<std::uint64_t>(node.prefetch_active), static_cast<std::uint64_t>(node.read_active),
-          static_cast<std::uint64_t>(node.staging.used().value), static_cast<std::uint64_t>(node.ssd.used().value),
-          static_cast<std::uint64_t>(node.ssd.keys())}) {
+          static_cast<std::uint64_t>(node.staging.arena().used().value),
+          static_cast<std::uint64_t>(node.ssd.used().value), static_cast<std::uint64_t>(node.ssd.keys())}) {
       h = mix64(h ^ part) + part;
     }
   }

@@ -59,12 +59,14 @@ struct ClusterCounters {
   std::uint64_t kicks = 0, kicks_in_cooldown = 0;
   std::uint64_t delegated_keys = 0, delegations_failed = 0, delegations_in_cooldown = 0;
   std::uint64_t keys_already_resident = 0, keys_query_failed = 0, keys_not_in_index = 0;
+  std::uint64_t jobs_yielded = 0;
   std::uint64_t promotions_started = 0, promotions_completed = 0, promotions_failed = 0, promotions_skipped = 0;
   std::uint64_t router_lookups = 0, router_keys_wanted = 0, router_keys_queued = 0, router_keys_refused = 0;
   std::uint64_t gets = 0, get_keys_memory = 0, get_keys_disk = 0, get_keys_missed = 0, get_keys_failed = 0;
   std::uint64_t get_waits = 0, get_waits_late = 0, get_keys_replanned = 0;
   std::uint64_t lease_expired = 0, staged_reads = 0, staged_reads_late = 0, staged_reads_failed = 0;
   std::uint64_t staging_waits = 0, staging_overflows = 0;
+  std::uint64_t reads_shared = 0;  ///< keys for which somebody else's read of the SSD served
   std::uint64_t puts = 0, put_keys_stored = 0, put_keys_exist = 0, put_keys_refused = 0, put_retries = 0;
   std::uint64_t bytes_read_ssd = 0, bytes_written_ssd = 0, bytes_read_dram = 0;
   std::uint64_t bytes_read_for_promotion = 0;  ///< part of bytes_read_ssd

@@ -77,6 +77,7 @@ Counters Cluster::named_counters() const {
   add("keys_already_resident", client.keys_already_resident);
   add("keys_query_failed", client.keys_query_failed);
   add("keys_not_in_index", client.keys_not_in_index);
+  add("jobs_yielded", client.jobs_yielded);
   add("promotions_started", client.promotions_started);
   add("promotions_completed", client.promotions_completed);
   add("promotions_failed", client.promotions_failed);
@@ -99,6 +100,7 @@ Counters Cluster::named_counters() const {
   add("staged_reads_failed", client.staged_reads_failed);
   add("staging_waits", client.staging_waits);
   add("staging_overflows", client.staging_overflows);
+  add("reads_shared", client.reads_shared);
   add("puts", client.puts);
   add("put_keys_stored", client.put_keys_stored);
   add("put_keys_exist", client.put_keys_exist);

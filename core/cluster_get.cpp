@@ -321,16 +321,35 @@ void Cluster::State::get_start_endpoint(std::uint32_t slot, NodeId holder, Time 
   read.holder_epoch = 0;
   read.items.clear();
   read.window_begin = read.window_end = 0;
-  read.staged = {};
+  read.loans.clear();
+  read.windows.clear();
+  read.reads = false;
+  read.reads_pending = 0;
   read.has_worker = false;
+  read.arrived = read.followed = false;
   read.staged_at = now;
+  const std::int64_t limit = plan.policy.read_part_keys;
   for (std::uint32_t i = 0; i < op.items.size(); ++i) {
-    const GetOp::Item& item = op.items[i];
-    if (item.settled || item.outcome.tier != Tier::disk || item.view.holder != holder) continue;
+    GetOp::Item& item = op.items[i];
+    if (item.settled || item.in_read || item.outcome.tier != Tier::disk || item.view.holder != holder) continue;
+    if (limit > 0 && static_cast<std::int64_t>(read.items.size()) == limit) break;
+    item.in_read = true;
     read.items.push_back(i);
     read.holder_epoch = item.view.holder_epoch;
   }
   call(Component::staged_read, child, read, holder, read.items.size());
+}
+
+/// The holder has staged this part, or the part has failed: the next one may use the device while this one travels.
+void Cluster::State::get_follow(std::uint32_t child, Time now) {
+  StagedReadOp& part = staged_reads[child];
+  if (part.followed || !current(part.node, part.epoch)) return;
+  part.followed = true;
+  const GetOp& op = gets[part.parent];
+  const bool more = std::any_of(op.items.begin(), op.items.end(), [&](const GetOp::Item& item) {
+    return !item.settled && !item.in_read && item.outcome.tier == Tier::disk && item.view.holder == part.holder;
+  });
+  if (more) get_start_endpoint(part.parent, part.holder, now);
 }
 
 void Cluster::State::get_part_ended(std::uint32_t slot, Time now) {

@@ -162,6 +162,7 @@ void Cluster::State::on_job(std::uint32_t slot, const Completion& c, Time now) {
       return job_next_remote(slot, now);
     }
     case JobOp::State::queued:
+    case JobOp::State::yielding:
       break;
   }
   KVLIFT_ASSERT(!"a queued job has no effect under way");
@@ -282,6 +283,7 @@ void Cluster::State::job_next_local(std::uint32_t slot, Time now) {
     auto size = holder.ssd.size_of(r.key);
     if (registered && !size) size = Bytes{0};  // it left the SSD since; the chain gives its task back
     if (size && (registered || size->value > 0)) {
+      if (!registered && job_yields(slot)) return;
       job.run.chain = Promotion(registered ? Promotion::Origin::on_hit : Promotion::Origin::prefetch, r.key, *size);
       job.run.ticket =
           registered ? job.tickets[job.local_next]
@@ -295,6 +297,28 @@ void Cluster::State::job_next_local(std::uint32_t slot, Time now) {
   }
   wake_waiters(now);
   job_next_chunk(slot, now);
+}
+
+/// True when the next key's promotion must wait, before it begins, for the demand reads of this SSD to end. A key that
+/// one of them has staged needs no device, so it goes on.
+bool Cluster::State::job_yields(std::uint32_t slot) {
+  JobOp& job = jobs[slot];
+  NodeState& holder = node(job.node);
+  if (!plan.policy.yield_to_reads || holder.reads_open == 0) return false;
+  if (staged_elsewhere(holder, job.local[job.local_next].key)) return false;
+  ++counters.jobs_yielded;
+  job.state = JobOp::State::yielding;
+  holder.yielding.push_back(slot);
+  return true;
+}
+
+void Cluster::State::resume_yielding(NodeId n, Time now) {
+  if (node(n).reads_open > 0) return;
+  const std::deque<std::uint32_t> slots = std::exchange(node(n).yielding, {});
+  for (const std::uint32_t slot : slots) {
+    jobs[slot].state = JobOp::State::promoting;
+    job_next_local(slot, now);
+  }
 }
 
 void Cluster::State::job_promotion_done(std::uint32_t slot, Time now) {

@@ -8,6 +8,8 @@ bool Cluster::State::promotion_start(Component component, std::uint32_t slot, Op
   ++counters.promotions_started;
   run.target = {};
   run.staged = {};
+  run.loan = {};
+  run.borrowed = false;
   Promotion::Commands commands;
   run.chain.start(commands);
   return promotion_perform(component, slot, op, run, commands, now);
@@ -18,6 +20,7 @@ bool Cluster::State::promotion_on(Component component, std::uint32_t slot, Opera
   using Chain = Promotion::State;
   const ObjectKey& key = run.chain.key();
   Error error = c.error;
+  std::vector<StagingWaiter> awake;
   switch (run.chain.state()) {
     case Chain::registering:
     case Chain::allocating:
@@ -48,8 +51,13 @@ bool Cluster::State::promotion_on(Component component, std::uint32_t slot, Opera
       if (error == Error::OK) error = op.answer;
       break;
     case Chain::reading:
-      counters.bytes_read_ssd += static_cast<std::uint64_t>(c.bytes.value);
-      counters.bytes_read_for_promotion += static_cast<std::uint64_t>(c.bytes.value);
+      if (!run.borrowed) {
+        counters.bytes_read_ssd += static_cast<std::uint64_t>(c.bytes.value);
+        counters.bytes_read_for_promotion += static_cast<std::uint64_t>(c.bytes.value);
+        std::vector<std::uint32_t> failed;
+        if (error != Error::OK || c.bytes != run.chain.size()) failed.push_back(run.loan.entry);
+        node(op.node).staging.end_read(run.loan.window, failed, awake);
+      }
       break;
     case Chain::writing:
       if (!reachable(run.target)) error = Error::TRANSFER_FAIL;
@@ -63,7 +71,9 @@ bool Cluster::State::promotion_on(Component component, std::uint32_t slot, Opera
   }
   Promotion::Commands commands;
   run.chain.on(error, c.bytes, commands);
-  return promotion_perform(component, slot, op, run, commands, now);
+  const bool done = promotion_perform(component, slot, op, run, commands, now);
+  wake_borrowers(op.node, awake, now);
+  return done;
 }
 
 bool Cluster::State::promotion_perform(Component component, std::uint32_t slot, Operation& op, PromotionRun& run,
@@ -81,10 +91,17 @@ bool Cluster::State::promotion_perform(Component component, std::uint32_t slot, 
         return false;
       case Promotion::Command::stage: {
         // Demand reads wait for room, promotions do not: they are best effort.
-        const Bytes footprint = StagingArena::footprint(run.chain.size());
-        const auto staged = holder.staging.reserve(footprint);
-        if (staged) run.staged = *staged;
-        run.chain.on(staged ? Error::OK : Error::BUFFER_OVERFLOW, {}, next);
+        bool has_room = true;
+        if (const auto loan = staged_elsewhere(holder, run.chain.key())) {
+          run.loan = *loan;
+          run.borrowed = true;
+          holder.staging.join(loan->window);
+        } else if (const auto staged = holder.staging.reserve(StagingArena::footprint(run.chain.size()))) {
+          run.staged = *staged;
+        } else {
+          has_room = false;
+        }
+        run.chain.on(has_room ? Error::OK : Error::BUFFER_OVERFLOW, {}, next);
         return promotion_perform(component, slot, op, run, next, now);
       }
       case Promotion::Command::read_ssd:
@@ -92,7 +109,14 @@ bool Cluster::State::promotion_perform(Component component, std::uint32_t slot, 
           run.chain.on(Error::INVALID_KEY, {}, next);
           return promotion_perform(component, slot, op, run, next, now);
         }
+        if (run.borrowed) {
+          ++counters.reads_shared;
+          if (holder.staging.wait(run.loan.window, waiter_of(component, slot))) return false;
+          run.chain.on(Error::OK, run.chain.size(), next);
+          return promotion_perform(component, slot, op, run, next, now);
+        }
         note_ssd_read(op.node, run.chain.key(), run.chain.size());
+        open_window(holder, run);
         op.waits_for = emit(component, slot,
                             {.kind = EffectKind::disk_read,
                              .node = op.node,
@@ -104,7 +128,7 @@ bool Cluster::State::promotion_perform(Component component, std::uint32_t slot, 
                                    .version = holder.ssd.version_of(run.chain.key()).value_or(0),
                                    .size = run.chain.size(),
                                    .from = ssd_place(op.node),
-                                   .to = staging_place(op.node, run.staged.offset)});
+                                   .to = staging_place(op.node, holder.staging.object(run.loan).offset)});
                             });
         return false;
       case Promotion::Command::write_dram:
@@ -115,7 +139,7 @@ bool Cluster::State::promotion_perform(Component component, std::uint32_t slot, 
                  [&](auto&& add) {
                    add({.key = run.chain.key(),
                         .size = run.chain.size(),
-                        .from = staging_place(op.node, run.staged.offset),
+                        .from = staging_place(op.node, holder.staging.object(run.loan).offset),
                         .to = place_of(run.target)});
                  });
         return false;
@@ -143,10 +167,25 @@ bool Cluster::State::promotion_perform(Component component, std::uint32_t slot, 
   return false;
 }
 
+/// What was reserved is the window of this promotion's read now.
+void Cluster::State::open_window(NodeState& holder, PromotionRun& run) {
+  const StagingTable::Object object{.key = run.chain.key(),
+                                    .version = holder.ssd.version_of(run.chain.key()).value_or(0),
+                                    .size = run.chain.size(),
+                                    .offset = run.staged.offset};
+  run.loan = {holder.staging.open(run.staged, std::span(&object, 1)), 0};
+  run.staged = {};
+}
+
 /// Gives the staging reservation back; also when the process died in the middle, where only a new one counts.
 void Cluster::State::promotion_abort(Operation& op, PromotionRun& run) {
-  if (current(op.node, op.epoch)) node(op.node).staging.release(run.staged);
+  if (current(op.node, op.epoch)) {
+    StagingTable& staging = node(op.node).staging;
+    staging.release(run.staged);
+    if (run.loan.window != StagingTable::kNoWindow) staging.leave(run.loan.window);
+  }
   run.staged = {};
+  run.loan = {};
 }
 
 }  // namespace kvlift

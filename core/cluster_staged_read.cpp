@@ -16,45 +16,22 @@ void Cluster::State::on_staged_read(std::uint32_t slot, const Completion& c, Tim
   const bool reader_lives = current(op.node, op.epoch);
   const bool holder_lives = current(op.holder, op.holder_epoch);
   if (!reader_lives || !holder_lives) {
-    return staged_read_fail(slot, holder_lives ? Error::RPC_FAIL : Error::RPC_TIMEOUT, now);
+    const NodeId holder = op.holder;
+    std::vector<StagingWaiter> awake;
+    if (holder_lives && op.state == StagedReadOp::State::reading && op.reads) staged_read_landed(slot, c, awake);
+    staged_read_fail(slot, holder_lives ? Error::RPC_FAIL : Error::RPC_TIMEOUT, now);
+    return wake_borrowers(holder, awake, now);
   }
   switch (op.state) {
     case StagedReadOp::State::asking:
       if (c.error != Error::OK) return staged_read_fail(slot, c.error, now);
       return staged_read_arrived(slot, now);
     case StagedReadOp::State::reading: {
-      NodeState& holder = node(op.holder);
-      --holder.read_active;
-      op.has_worker = false;
-      counters.bytes_read_ssd += static_cast<std::uint64_t>(c.bytes.value);
-      if (c.error == Error::OK && !c.failed.empty()) {
-        for (const std::uint32_t i : c.failed) {
-          GetOp::Item& item = gets[op.parent].items[op.items[op.window_begin + i]];
-          item.outcome.error = Error::FILE_READ_FAIL;
-          item.settled = true;
-        }
-        op.window_bytes = c.bytes;
-      } else if (c.error != Error::OK || c.bytes != op.window_bytes) {
-        // The device cut the window short: whole keys that came before the cut are good, the rest failed.
-        Bytes left = c.error == Error::OK ? c.bytes : Bytes{0};
-        Bytes good{0};
-        GetOp& get = gets[op.parent];
-        for (std::size_t i = op.window_begin; i < op.window_end; ++i) {
-          GetOp::Item& item = get.items[op.items[i]];
-          if (item.settled) continue;
-          left -= item.view.size;
-          if (left.value >= 0) {
-            good += item.view.size;
-          } else {
-            item.outcome.error = Error::FILE_READ_FAIL;
-            item.settled = true;
-          }
-        }
-        op.window_bytes = good;
-      }
-      op.state = StagedReadOp::State::answering;
-      reply(Component::staged_read, slot, op, op.holder);
-      return serve_readers(op.holder, now);
+      std::vector<StagingWaiter> awake;
+      staged_read_landed(slot, c, awake);
+      if (--op.reads_pending == 0) staged_read_gathered(slot, now);
+      serve_readers(op.holder, now);
+      return wake_borrowers(op.holder, awake, now);
     }
     case StagedReadOp::State::answering:
       if (c.error != Error::OK) return staged_read_fail(slot, c.error, now);
@@ -68,15 +45,15 @@ void Cluster::State::on_staged_read(std::uint32_t slot, const Completion& c, Tim
                            .accelerator = op.node},
                           [&](auto&& add) {
                             const GetOp& get = gets[op.parent];
-                            std::int64_t offset = op.staged.offset;
+                            const StagingTable& staging = node(op.holder).staging;
                             for (std::size_t i = op.window_begin; i < op.window_end; ++i) {
                               const GetOp::Item& item = get.items[op.items[i]];
-                              if (!item.settled)
-                                add({.key = item.item.key,
-                                     .size = item.view.size,
-                                     .from = staging_place(op.holder, offset),
-                                     .to = user_place(op.node, get.token, op.items[i])});
-                              offset += StagingArena::footprint(item.view.size).value;
+                              if (item.settled) continue;
+                              const std::int64_t offset = staging.object(op.loans[i - op.window_begin]).offset;
+                              add({.key = item.item.key,
+                                   .size = item.view.size,
+                                   .from = staging_place(op.holder, offset),
+                                   .to = user_place(op.node, get.token, op.items[i])});
                             }
                           });
       return;
@@ -118,13 +95,14 @@ void Cluster::State::staged_read_arrived(std::uint32_t slot, Time now) {
   StagedReadOp& op = staged_reads[slot];
   NodeState& holder = node(op.holder);
   GetOp& get = gets[op.parent];
+  if (!std::exchange(op.arrived, true)) ++holder.reads_open;
   std::size_t kept = op.window_begin;
   for (std::size_t i = op.window_begin; i < op.items.size(); ++i) {
     GetOp::Item& item = get.items[op.items[i]];
     const auto size = holder.ssd.size_of(item.item.key);
     if (!size || *size != item.view.size) {
       item.outcome.error = Error::INVALID_KEY;
-    } else if (!holder.staging.fits_ever(*size)) {
+    } else if (!holder.staging.arena().fits_ever(*size)) {
       item.outcome.error = Error::INVALID_PARAMS;
       ++counters.staging_overflows;
     } else {
@@ -140,9 +118,83 @@ void Cluster::State::staged_read_arrived(std::uint32_t slot, Time now) {
     op.state = StagedReadOp::State::answering;
     return reply(Component::staged_read, slot, op, op.holder);
   }
+  // What others have staged, or are staging, needs neither a worker nor room.
+  const auto is_staged = [&](std::uint32_t i) { return staged_elsewhere(holder, get.items[i].item.key).has_value(); };
+  if (std::all_of(op.items.begin() + static_cast<std::ptrdiff_t>(op.window_begin), op.items.end(), is_staged))
+    return staged_read_window(slot, now);
   op.state = StagedReadOp::State::worker_wait;
   holder.worker_waiters.push_back(slot);
   serve_readers(op.holder, now);
+}
+
+/// The device has done what this read asked of it; its borrowers are to be woken.
+void Cluster::State::staged_read_landed(std::uint32_t slot, const Completion& c, std::vector<StagingWaiter>& awake) {
+  StagedReadOp& op = staged_reads[slot];
+  NodeState& holder = node(op.holder);
+  --holder.read_active;
+  op.has_worker = false;
+  counters.bytes_read_ssd += static_cast<std::uint64_t>(c.bytes.value);
+  const std::uint32_t own = op.windows.back();
+  std::vector<std::uint32_t> failed;
+  if (c.error == Error::OK && !c.failed.empty()) {
+    failed.assign(c.failed.begin(), c.failed.end());
+  } else {
+    // The device may have cut the window short: whole objects that came before the cut are good, the rest failed.
+    Bytes left = c.error == Error::OK ? c.bytes : Bytes{0};
+    for (std::uint32_t i = 0; i < holder.staging.objects_of(own).size(); ++i) {
+      left -= holder.staging.objects_of(own)[i].size;
+      if (left.value < 0) failed.push_back(i);
+    }
+  }
+  holder.staging.end_read(own, failed, awake);
+}
+
+/// Every key of the window stands in staging or has failed.
+void Cluster::State::staged_read_gathered(std::uint32_t slot, Time now) {
+  StagedReadOp& op = staged_reads[slot];
+  GetOp& get = gets[op.parent];
+  op.window_bytes = {};
+  for (std::size_t i = op.window_begin; i < op.window_end; ++i) {
+    GetOp::Item& item = get.items[op.items[i]];
+    if (node(op.holder).staging.object(op.loans[i - op.window_begin]).good) {
+      op.window_bytes += item.view.size;
+    } else {
+      item.outcome.error = Error::FILE_READ_FAIL;
+      item.settled = true;
+    }
+  }
+  op.state = StagedReadOp::State::answering;
+  reply(Component::staged_read, slot, op, op.holder);
+  get_follow(slot, now);
+}
+
+/// Their reads have ended; each looks for itself what it got.
+void Cluster::State::wake_borrowers(NodeId holder, const std::vector<StagingWaiter>& awake, Time now) {
+  for (const StagingWaiter waiter : awake) {
+    const Borrower b = borrower_of(waiter);
+    if (b.component == Component::staged_read) {
+      StagedReadOp& op = staged_reads[b.slot];
+      if (--op.reads_pending > 0) continue;
+      if (current(op.node, op.epoch)) {
+        staged_read_gathered(b.slot, now);
+      } else {
+        staged_read_fail(b.slot, Error::RPC_FAIL, now);
+      }
+      continue;
+    }
+    const PromotionRun& run = b.component == Component::job ? jobs[b.slot].run : pulls[b.slot].run;
+    const bool good = node(holder).staging.object(run.loan).good;
+    const Completion c{.error = good ? Error::OK : Error::FILE_READ_FAIL, .bytes = good ? run.chain.size() : Bytes{0}};
+    b.component == Component::job ? on_job(b.slot, c, now) : on_pull(b.slot, c, now);
+  }
+}
+
+/// Where these very bytes stand already, or are about to.
+std::optional<StagingTable::Loan> Cluster::State::staged_elsewhere(const NodeState& holder,
+                                                                   const ObjectKey& key) const {
+  const auto size = holder.ssd.size_of(key);
+  if (!size) return std::nullopt;
+  return holder.staging.find(key, holder.ssd.version_of(key).value_or(0), *size);
 }
 
 /// Gives free workers and staging room to waiting reads, first come first served.
@@ -167,54 +219,120 @@ void Cluster::State::serve_readers(NodeId holder_id, Time now) {
   }
 }
 
-/// Stages as many keys as fit the arena and starts the read; waits when not even they fit now.
-void Cluster::State::staged_read_window(std::uint32_t slot, Time now) {
+/// Joins the windows of the keys below `limit` that are staged, and lists the others as far as they fit the arena
+/// together, with offsets from the start of a window of their own.
+std::vector<StagingTable::Object> Cluster::State::staged_read_collect(std::uint32_t slot, std::size_t limit) {
   StagedReadOp& op = staged_reads[slot];
   NodeState& holder = node(op.holder);
   const GetOp& get = gets[op.parent];
-  Bytes bytes{0};
-  Bytes cached{0};
+  std::vector<StagingTable::Object> own;
   Bytes footprint{0};
-  std::size_t end = op.window_begin;
-  for (; end < op.items.size(); ++end) {
-    const Bytes size = get.items[op.items[end]].view.size;
-    if (footprint + StagingArena::footprint(size) > holder.staging.capacity()) break;
+  op.loans.clear();
+  op.windows.clear();
+  for (op.window_end = op.window_begin; op.window_end < limit; ++op.window_end) {
+    const GetOp::Item& item = get.items[op.items[op.window_end]];
+    if (const auto loan = staged_elsewhere(holder, item.item.key)) {
+      op.loans.push_back(*loan);
+      if (std::find(op.windows.begin(), op.windows.end(), loan->window) != op.windows.end()) continue;
+      op.windows.push_back(loan->window);
+      holder.staging.join(loan->window);  // before room is made for others
+      continue;
+    }
+    const Bytes size = item.view.size;
+    if (footprint + StagingArena::footprint(size) > holder.staging.arena().capacity()) break;
+    op.loans.push_back({StagingTable::kNoWindow, static_cast<std::uint32_t>(own.size())});
+    own.push_back({.key = item.item.key,
+                   .version = holder.ssd.version_of(item.item.key).value_or(0),
+                   .size = size,
+                   .offset = footprint.value});
     footprint += StagingArena::footprint(size);
-    bytes += size;
   }
-  const auto staged = holder.staging.reserve(footprint);
-  if (!staged) {
+  return own;
+}
+
+/// Takes as many keys as fit the arena: copies of those that are staged, and one read of the others. Waits when there
+/// is no room for them now.
+void Cluster::State::staged_read_window(std::uint32_t slot, Time now) {
+  StagedReadOp& op = staged_reads[slot];
+  NodeState& holder = node(op.holder);
+  const auto footprint_of = [](const std::vector<StagingTable::Object>& objects) {
+    Bytes sum{0};
+    for (const StagingTable::Object& object : objects) sum += StagingArena::footprint(object.size);
+    return sum;
+  };
+  std::vector<StagingTable::Object> own = staged_read_collect(slot, op.items.size());
+  std::optional<Staged> staged;
+  if (!own.empty()) staged = holder.staging.reserve(footprint_of(own));
+  if (!own.empty() && !staged && own.size() < op.loans.size()) {
+    // What it borrows may itself stand in the way: one kind of key at a time, as they come.
+    const auto is_own = [](const StagingTable::Loan& l) { return l.window == StagingTable::kNoWindow; };
+    const bool first = is_own(op.loans.front());
+    const auto other = std::find_if(op.loans.begin(), op.loans.end(), [&](auto& l) { return is_own(l) != first; });
+    const std::size_t limit = op.window_begin + static_cast<std::size_t>(other - op.loans.begin());
+    staged_read_leave(slot);
+    own = staged_read_collect(slot, limit);
+    if (!own.empty()) staged = holder.staging.reserve(footprint_of(own));
+  }
+  op.reads = !own.empty();
+  op.staged_at = now;
+  if (op.reads && !staged) {
+    staged_read_leave(slot);
     op.state = StagedReadOp::State::staging_wait;
     return;
   }
-  for (std::size_t i = op.window_begin; i < end; ++i) {
-    const GetOp::Item& item = get.items[op.items[i]];
-    note_ssd_read(op.holder, item.item.key, item.view.size);
-    cached += cached_bytes(op.holder, item.item.key, item.view.size);
+  Bytes bytes{0};
+  if (op.reads) {
+    for (StagingTable::Object& object : own) {
+      object.offset += staged->offset;
+      bytes += object.size;
+    }
+    op.windows.push_back(holder.staging.open(*staged, own));
+  } else if (op.has_worker) {
+    --holder.read_active;
+    op.has_worker = false;
   }
-  op.window_end = end;
-  op.window_bytes = bytes;
-  op.staged = *staged;
-  op.staged_at = now;
   op.state = StagedReadOp::State::reading;
+  op.reads_pending = op.reads ? 1 : 0;
+  for (std::size_t w = 0; w + (op.reads ? 1 : 0) < op.windows.size(); ++w) {
+    if (holder.staging.wait(op.windows[w], waiter_of(Component::staged_read, slot))) ++op.reads_pending;
+  }
+  counters.reads_shared += op.loans.size() - own.size();
+  if (!op.reads) {
+    if (op.reads_pending == 0) staged_read_gathered(slot, now);
+    return;
+  }
+  Bytes cached{0};
+  for (StagingTable::Loan& loan : op.loans) {
+    if (loan.window == StagingTable::kNoWindow) loan.window = op.windows.back();
+  }
+  for (const StagingTable::Object& object : own) {
+    note_ssd_read(op.holder, object.key, object.size);
+    cached += cached_bytes(op.holder, object.key, object.size);
+  }
   op.waits_for = emit(Component::staged_read, slot,
                       {.kind = EffectKind::disk_read,
                        .node = op.holder,
-                       .requests = static_cast<std::int32_t>(end - op.window_begin),
+                       .requests = static_cast<std::int32_t>(own.size()),
                        .bytes = bytes,
                        .cached = cached},
                       [&](auto&& add) {
-                        std::int64_t offset = op.staged.offset;
-                        for (std::size_t i = op.window_begin; i < op.window_end; ++i) {
-                          const GetOp::Item& item = get.items[op.items[i]];
-                          add({.key = item.item.key,
-                               .version = holder.ssd.version_of(item.item.key).value_or(0),
-                               .size = item.view.size,
+                        for (const StagingTable::Object& object : own) {
+                          add({.key = object.key,
+                               .version = object.version,
+                               .size = object.size,
                                .from = ssd_place(op.holder),
-                               .to = staging_place(op.holder, offset)});
-                          offset += StagingArena::footprint(item.view.size).value;
+                               .to = staging_place(op.holder, object.offset)});
                         }
                       });
+}
+
+/// Is a user of no window any more.
+void Cluster::State::staged_read_leave(std::uint32_t slot) {
+  StagedReadOp& op = staged_reads[slot];
+  for (const std::uint32_t window : op.windows)
+    node(op.holder).staging.leave(window, waiter_of(Component::staged_read, slot));
+  op.windows.clear();
+  op.reads = false;
 }
 
 /// Gives back what the read holds at its holder, if that process is still the one that gave it.
@@ -223,12 +341,12 @@ void Cluster::State::staged_read_release(std::uint32_t slot, Time now) {
   if (current(op.holder, op.holder_epoch)) {
     NodeState& holder = node(op.holder);
     if (op.has_worker) --holder.read_active;
-    holder.staging.release(op.staged);
+    staged_read_leave(slot);
     op.has_worker = false;
     serve_readers(op.holder, now);
   }
   op.has_worker = false;
-  op.staged = {};
+  op.windows.clear();
 }
 
 void Cluster::State::staged_read_fail(std::uint32_t slot, Error error, Time now) {
@@ -238,6 +356,11 @@ void Cluster::State::staged_read_fail(std::uint32_t slot, Error error, Time now)
   for (std::size_t i = op.window_begin; i < op.items.size(); ++i) {
     GetOp::Item& item = get.items[op.items[i]];
     if (item.settled) continue;
+    item.outcome.error = error;
+    item.settled = true;
+  }
+  for (GetOp::Item& item : get.items) {  // further parts would fare no better
+    if (item.settled || item.in_read || item.outcome.tier != Tier::disk || item.view.holder != op.holder) continue;
     item.outcome.error = error;
     item.settled = true;
   }
@@ -260,9 +383,14 @@ void Cluster::State::staged_read_end(std::uint32_t slot, Time now) {
       if (of_this_read(item) && worst != Error::OK) item.outcome.error = worst;
     }
   }
+  get_follow(slot, now);
   const std::uint32_t parent = op.parent;
+  const NodeId holder = op.holder;
+  const bool leaves = op.arrived && current(holder, op.holder_epoch);
   staged_reads.release(slot);
+  if (leaves) --node(holder).reads_open;
   get_part_ended(parent, now);
+  if (leaves) resume_yielding(holder, now);
 }
 
 }  // namespace kvlift

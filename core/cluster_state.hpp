@@ -18,7 +18,7 @@
 #include "core/promotion.hpp"
 #include "core/slots.hpp"
 #include "core/ssd_index.hpp"
-#include "core/staging.hpp"
+#include "core/staging_table.hpp"
 #include "core/throttle.hpp"
 
 namespace kvlift {
@@ -92,6 +92,7 @@ struct GetOp : Operation {
     Time lease_until = kLongAgo;  ///< client's own clock: query sent + granted lease
     KeyOutcome outcome = {};
     bool settled = false;
+    bool in_read = false;   ///< of a staged read
     bool promoted = false;  ///< a promotion of it has completed; its replica must be asked for again
   };
   OpToken token = OpToken::none;
@@ -122,9 +123,14 @@ struct StagedReadOp : Operation {
   std::vector<std::uint32_t> items;  ///< indexes into the get's items
   std::size_t window_begin = 0, window_end = 0;
   Bytes window_bytes;
-  Staged staged;
+  std::vector<StagingTable::Loan> loans;  ///< of items [window_begin, window_end): where their bytes stand
+  std::vector<std::uint32_t> windows;     ///< of the holder's staging table that it is a user of; its own is the last
+  bool reads = false;                     ///< the last of them is its own
+  std::int64_t reads_pending = 0;         ///< windows whose read is under way
   Time staged_at;
+  bool arrived = false;  ///< counted among the holder's open reads
   bool has_worker = false;
+  bool followed = false;  ///< by the read of the next part
 };
 
 struct PutOp : Operation {
@@ -152,13 +158,15 @@ struct PromotionRun {
   Promotion chain;
   PromotionTicket ticket = PromotionTicket::any;
   Allocation target;
-  Staged staged;
+  Staged staged;            ///< until a window is opened for it
+  StagingTable::Loan loan;  ///< where its bytes stand, or will
+  bool borrowed = false;    ///< by somebody else's read
 };
 
 /// A prefetch job: of a trigger (asks the master where the keys are, promotes its own, delegates the rest) or
 /// of another node's trigger (promotes).
 struct JobOp : Operation {
-  enum class State : std::uint8_t { queued, querying, registering, promoting, delegating };
+  enum class State : std::uint8_t { queued, querying, registering, yielding, promoting, delegating };
   State state = State::queued;
   bool delegated = false;  ///< runs on behalf of another node: no query
   std::vector<Reservation> keys;
@@ -219,9 +227,9 @@ struct JoinOp : Operation {
 };
 
 struct NodeState {
-  NodeState(const ClusterPlan::NodePlan& plan, const StoreSettings& store);
+  NodeState(const ClusterPlan::NodePlan& node, const ClusterPlan& plan);
   /// A fresh process: volatile state anew, the SSD index as it was.
-  void reset_process(const StoreSettings& store);
+  void reset_process(const ClusterPlan& plan);
 
   bool alive = true;
   bool joining = false;
@@ -233,10 +241,12 @@ struct NodeState {
   std::int64_t prefetch_active = 0;
   std::deque<std::uint32_t> prefetch_queue;  ///< job slots
   std::deque<PromotionTask> pulled;          ///< handed out by the master, not begun yet
+  std::deque<std::uint32_t> yielding;        ///< job slots that wait until nobody reads the SSD here
+  std::int64_t reads_open = 0;               ///< staged reads that have arrived and not ended
   std::int64_t read_active = 0;
   std::deque<std::uint32_t> worker_waiters;   ///< staged-read slots
   std::deque<std::uint32_t> staging_waiters;  ///< staged-read slots
-  StagingArena staging;
+  StagingTable staging;
   SsdIndex ssd;
   bool accepting = true;
   std::vector<OffloadTask> tail;  ///< objects of a bucket that is not full yet
@@ -327,6 +337,7 @@ struct Cluster::State {
   void get_end_wait(std::uint32_t slot, Time now);
   void get_start_reads(std::uint32_t slot, Time now);
   void get_start_endpoint(std::uint32_t slot, NodeId holder, Time now);
+  void get_follow(std::uint32_t child, Time now);
   void get_part_ended(std::uint32_t slot, Time now);
   void get_settle(std::uint32_t slot, Time now);
   void get_finish(std::uint32_t slot, Error error, Time now);
@@ -335,7 +346,13 @@ struct Cluster::State {
   // -- cluster_staged_read.cpp
   void on_staged_read(std::uint32_t slot, const Completion& c, Time now);
   void staged_read_arrived(std::uint32_t slot, Time now);
+  std::optional<StagingTable::Loan> staged_elsewhere(const NodeState& holder, const ObjectKey& key) const;
+  void staged_read_landed(std::uint32_t slot, const Completion& c, std::vector<StagingWaiter>& awake);
+  void staged_read_gathered(std::uint32_t slot, Time now);
+  std::vector<StagingTable::Object> staged_read_collect(std::uint32_t slot, std::size_t limit);
   void staged_read_window(std::uint32_t slot, Time now);
+  void staged_read_leave(std::uint32_t slot);
+  void wake_borrowers(NodeId holder, const std::vector<StagingWaiter>& awake, Time now);
   void staged_read_release(std::uint32_t slot, Time now);
   void staged_read_fail(std::uint32_t slot, Error error, Time now);
   void staged_read_end(std::uint32_t slot, Time now);
@@ -365,6 +382,8 @@ struct Cluster::State {
   void job_classify(std::uint32_t slot, Time now);
   void job_next_local(std::uint32_t slot, Time now);
   void job_next_remote(std::uint32_t slot, Time now);
+  bool job_yields(std::uint32_t slot);
+  void resume_yielding(NodeId n, Time now);
   void job_promotion_done(std::uint32_t slot, Time now);
   void job_finish(std::uint32_t slot, Time now);
   void job_abort(std::uint32_t slot);
@@ -394,6 +413,7 @@ struct Cluster::State {
   bool promotion_perform(Component component, std::uint32_t slot, Operation& op, PromotionRun& run,
                          const Promotion::Commands& commands, Time now);
   void promotion_abort(Operation& op, PromotionRun& run);
+  void open_window(NodeState& holder, PromotionRun& run);
 
   // -- cluster_offload.cpp: offload rounds, pings, joining
   void on_offload(std::uint32_t slot, const Completion& c, Time now);
@@ -422,6 +442,19 @@ inline Place user_place(NodeId node, OpToken token, std::size_t item) {
           .node = node,
           .number = static_cast<std::uint64_t>(token),
           .offset = static_cast<std::int64_t>(item)};
+}
+
+/// An operation that waits for another one's read of the SSD.
+struct Borrower {
+  Component component = Component::none;
+  std::uint32_t slot = 0;
+};
+inline StagingWaiter waiter_of(Component component, std::uint32_t slot) {
+  return static_cast<StagingWaiter>(static_cast<std::uint64_t>(component) << 32 | slot);
+}
+inline Borrower borrower_of(StagingWaiter waiter) {
+  const auto bits = static_cast<std::uint64_t>(waiter);
+  return {static_cast<Component>(bits >> 32), static_cast<std::uint32_t>(bits)};
 }
 
 /// A handler runs once, or twice where the driver delivered the request twice; the first answer counts.

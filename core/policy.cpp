@@ -71,6 +71,15 @@ Policy router_3417() {
   return p;
 }
 
+/// Our own: RFC #4271, and the SSD is read once for everybody, for those first whose request waits.
+Policy kvlift_own() {
+  Policy p = rfc_4271();
+  p.staged_reuse = Policy::StagedReuse::until_needed;
+  p.read_part_keys = 1;
+  p.yield_to_reads = true;
+  return p;
+}
+
 std::vector<Preset> make_presets() {
   std::vector<Preset> list{{"none", {}}, {"promotion-on-hit", on_hit()}};
   const auto add = [&list](std::string_view name, Policy policy, auto&& vary) {
@@ -127,6 +136,7 @@ std::vector<Preset> make_presets() {
   add("router-3417-loose", router_3417(), [](Policy& p) { p.dram_strict = false; });
   add("router-3417-partition", router_3417(),  // route B
       [](Policy& p) { p.dram = Policy::DramSource::reserved_partition; });
+  add("kvlift", kvlift_own(), same);
   add("oracle", {}, [](Policy& p) { p.trigger = Policy::Trigger::oracle; });
   return list;
 }

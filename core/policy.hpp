@@ -41,6 +41,11 @@ struct Policy {
     complete,        ///< until every live promotion of the batch has ended
     by_length,       ///< min(cap, base + per 1000 tokens) for the whole batch
   };
+  enum class StagedReuse : std::uint8_t {
+    none,         ///< each reader reads the SSD for itself
+    under_way,    ///< what one reader, or a promotion, is reading or has staged serves all who ask meanwhile
+    until_needed  ///< it stays in staging until others need the room
+  };
 
   Trigger trigger = Trigger::none;
   bool all_tenants = true;   ///< false: only keys of the standard tenant are triggered (#2646)
@@ -74,12 +79,17 @@ struct Policy {
   bool get_kick = false;          ///< one demand-side attempt for a batch that heads for the SSD
   bool retry_candidates = false;  ///< the master retries transient refusals
 
+  StagedReuse staged_reuse = StagedReuse::none;
+  bool yield_to_reads = false;      ///< a prefetch job waits with its next key while somebody reads the holder's SSD
+  std::int64_t read_part_keys = 0;  ///< keys of a holder that a get reads at a time, the next while they travel; 0: all
+
   friend bool operator==(const Policy&, const Policy&) = default;
 };
 
 /// The preset of that name; empty when there is none.
 std::optional<Policy> policy_preset(std::string_view name);
-/// Names that policy_preset knows: the designs in the order of store-mechanics section 8.2, each before its variants.
+/// Names that policy_preset knows: the designs in the order of store-mechanics section 8.2, each before its variants,
+/// then our own and the bound.
 const std::vector<std::string_view>& policy_preset_names();
 
 }  // namespace kvlift

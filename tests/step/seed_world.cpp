@@ -28,6 +28,12 @@ SeedPlan draw_plan(Random& r) {
   const std::uint64_t design = r.below(4);
   const auto& presets = policy_preset_names();
   p.cluster.policy = *policy_preset(design < 2 ? "rfc-4271" : presets[r.below(presets.size())]);
+  if (r.chance(1, 3)) {  // parts of our own design, alone or together, with any design
+    Policy& own = p.cluster.policy;
+    own.staged_reuse = static_cast<Policy::StagedReuse>(r.below(3));
+    own.read_part_keys = static_cast<std::int64_t>(r.below(4));
+    own.yield_to_reads = own.registration == Policy::Registration::one_by_one && r.chance(1, 2);
+  }
   StoreSettings& s = p.cluster.store;
   const Policy::Trigger trigger = p.cluster.policy.trigger;
   s.master.promotion_on_hit = trigger != Policy::Trigger::none && trigger != Policy::Trigger::oracle && design % 2 == 1;

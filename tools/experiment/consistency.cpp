@@ -181,6 +181,11 @@ class Consistency {
     pull(pulled || s_.store.master.promotion_on_hit, pulled);
     dram(on_hit || prefetches || s_.store.master.promotion_on_hit, pooled);
     waits();
+    const bool reads = policy.trigger != Policy::Trigger::oracle;
+    only(reads, policy.staged_reuse != nothing.staged_reuse, "staged_reuse", "policies that read the SSD");
+    only(reads, policy.read_part_keys != nothing.read_part_keys, "read_part_keys", "policies that read the SSD");
+    only(pooled && policy.registration == Policy::Registration::one_by_one, policy.yield_to_reads, "yield_to_reads",
+         pool + " with registration one_by_one");
   }
 
   void pull(bool pulls, bool by_policy) const {

@@ -82,7 +82,8 @@ Json policy_of(const std::string& design) {
 }  // namespace
 
 std::vector<std::string> standard_designs() {
-  return {"none", "promotion-on-hit", "concept-2213", "impl-2646", "rfc-4271", "router-3417", std::string(kOracle)};
+  return {"none",     "promotion-on-hit", "concept-2213", "impl-2646",
+          "rfc-4271", "router-3417",      "kvlift",       std::string(kOracle)};
 }
 
 Scenario with_designs(const Scenario& scenario, std::vector<std::string> designs, const std::string& baseline) {
