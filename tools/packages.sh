@@ -3,7 +3,7 @@
 # come with g++.
 
 packages_build=(g++ cmake ninja-build pkg-config ccache
-                libsimgrid-dev nlohmann-json3-dev libcli11-dev libspdlog-dev zlib1g-dev)
+                libsimgrid-dev nlohmann-json3-dev libcli11-dev libspdlog-dev zlib1g-dev liburing-dev libisal-dev)
 packages_check=("${packages_build[@]}" libgtest-dev libgmock-dev libbenchmark-dev
                 clang-format clang-tidy python3)
 
