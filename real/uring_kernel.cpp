@@ -1,6 +1,8 @@
 #include "real/uring_kernel.hpp"
 
 #include <sys/eventfd.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -9,6 +11,14 @@
 #include "real/error.hpp"
 
 namespace kvlift::real {
+namespace {
+
+/// liburing 2.3 declares functions for enabling and restricting a ring that its shared library does not export.
+int register_with(const io_uring& ring, unsigned what, void* argument, unsigned count) {
+  return syscall(SYS_io_uring_register, ring.ring_fd, what, argument, count) < 0 ? -errno : 0;
+}
+
+}  // namespace
 
 void UringKernel::open(unsigned depth) {
   // Plainer and plainer, for older kernels; each was granted or refused as a whole.
@@ -34,7 +44,7 @@ UringKernel::UringKernel(unsigned depth, unsigned files_max) {
   if (error == 0) error = io_uring_register_files_sparse(&ring_, files_max);
   if (error == 0) {
     restrict();
-    error = io_uring_enable_rings(&ring_);
+    error = register_with(ring_, IORING_REGISTER_ENABLE_RINGS, nullptr, 0);
   }
   if (error < 0) {
     io_uring_queue_exit(&ring_);
@@ -59,7 +69,7 @@ void UringKernel::restrict() {
   }
   list[n].opcode = IORING_RESTRICTION_SQE_FLAGS_ALLOWED;
   list[n++].sqe_flags = IOSQE_FIXED_FILE;
-  restricted_ = io_uring_register_restrictions(&ring_, list.data(), static_cast<unsigned>(n)) == 0;
+  restricted_ = register_with(ring_, IORING_REGISTER_RESTRICTIONS, list.data(), static_cast<unsigned>(n)) == 0;
 }
 
 bool UringKernel::push(const KernelRequest& request) {
