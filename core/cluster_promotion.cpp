@@ -122,6 +122,7 @@ bool Cluster::State::promotion_perform(Component component, std::uint32_t slot, 
                              .node = op.node,
                              .requests = 1,
                              .bytes = run.chain.size(),
+                             .background = true,
                              .cached = cached_bytes(op.node, run.chain.key(), run.chain.size())},
                             [&](auto&& add) {
                               add({.key = run.chain.key(),

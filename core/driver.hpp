@@ -88,6 +88,7 @@ struct Effect {
   std::int32_t requests = 0;
   Bytes bytes = {};
   NodeId accelerator = NodeId::none;  ///< transfer only: whose accelerator memory is at one of its ends, if any
+  bool background = false;            ///< disk_read only: nobody waits for it yet; demand may go first
   Bytes cached = {};                  ///< disk_read only: the part that the host's page cache holds
   Time at = {};                       ///< timer only
   Duration span = {};                 ///< compute only

@@ -57,6 +57,8 @@ struct RunResult {
   std::vector<PhaseResult> phases;
   std::uint64_t trace_hash = 0;  ///< over every completion and its time: equal runs, equal hash
   std::uint64_t effects = 0;     ///< performed by the driver
+  /// What a driver that moves bytes did it with, by name; empty from one that only models time.
+  std::vector<std::pair<std::string, std::string>> performed_by = {};
 };
 
 /// The same experiment with every size and every bandwidth times `scale` > 0, so that what takes time takes as long

@@ -144,8 +144,8 @@ refuses 'no arm "C"' run small.json --arm C
 refuses 'no phase "r3"' sweep small.json --vary engine.max_num_seqs=1,2 --phase r3
 refuses 'did you mean "rfc-4271"' designs small.json --designs rfc-4217
 refuses 'has no effect' designs small.json --set policy=none
-refuses '--driver: no driver "simm"; did you mean "sim"? (there are: sim, step)' run small.json --driver simm
-refuses '--driver: no driver "nonsense" (there are: sim, step)' run small.json --driver nonsense
+refuses '--driver: no driver "simm"; did you mean "sim"? (there are: real, sim, step)' run small.json --driver simm
+refuses '--driver: no driver "nonsense" (there are: real, sim, step)' run small.json --driver nonsense
 refuses 'workload.trace.path: is not used: no phase is open_loop' replay trace.jsonl --config small.json
 refuses 'missing.jsonl' replay missing.jsonl --config conversation-hour
 refuses 'kvlift --help' compare

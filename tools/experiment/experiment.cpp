@@ -51,9 +51,10 @@ ExperimentResult run_experiment(const Scenario& scenario, const Drivers& drivers
   const std::int64_t seeds = options.seeds > 0 ? options.seeds : scenario.seeds;
   for (std::int64_t seed = 1; seed <= seeds; ++seed) result.seeds.push_back(static_cast<std::uint64_t>(seed));
 
+  // Arm after arm of one seed: where runs take real time, what the machine does meanwhile meets all arms alike.
   const std::size_t tasks = result.arms.size() * result.seeds.size();
-  const auto arm_of = [&](std::size_t task) -> const Arm& { return *result.arms[task / result.seeds.size()]; };
-  const auto seed_of = [&](std::size_t task) { return result.seeds[task % result.seeds.size()]; };
+  const auto arm_of = [&](std::size_t task) -> const Arm& { return *result.arms[task % result.arms.size()]; };
+  const auto seed_of = [&](std::size_t task) { return result.seeds[task / result.arms.size()]; };
   ProcessPool pool;
   pool.jobs = options.jobs > 0 ? options.jobs : std::max(1U, std::thread::hardware_concurrency());
   pool.name = [&](std::size_t task) {
@@ -70,7 +71,7 @@ ExperimentResult run_experiment(const Scenario& scenario, const Drivers& drivers
     RunResult run = result_from_bytes(answers[task]);
     answers[task] = {};
     check_result(run, arm_of(task).settings, pool.name(task));
-    result.runs[task / result.seeds.size()].push_back(std::move(run));
+    result.runs[task % result.arms.size()].push_back(std::move(run));
   }
   return result;
 }

@@ -74,6 +74,12 @@ Json report_json(const Summary& summary) {
            {"driver", summary.driver},
            {"seeds", summary.seeds},
            {"baseline", summary.baseline}};
+  for (const Summary::Performed& run : summary.performed) {
+    Json by = Json::object();
+    for (const auto& [name, text] : run.by)
+      by[name] = by.contains(name) ? by[name].get<std::string>() + "; " + text : text;
+    out["performed_by"].push_back({{"arm", run.arm}, {"seed", run.seed}, {"with", std::move(by)}});
+  }
   out["phases"] = Json::object();
   for (const PhaseSummary& phase : summary.phases) out["phases"][phase.name] = phase_json(phase, summary.baseline);
   return out;

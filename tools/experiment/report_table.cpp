@@ -108,7 +108,8 @@ class PhaseTable {
 
   std::string decrease_table(const ArmSummary& baseline, const ArmSummary& arm) const {
     const bool real = has_measured(baseline) && has_measured(arm);
-    std::vector<std::string> head{"decrease of " + arm.name + " against " + baseline.name, "simulated"};
+    const char* how = summary_.performed.empty() ? "simulated" : "run for real";
+    std::vector<std::string> head{"decrease of " + arm.name + " against " + baseline.name, how};
     if (real) head.insert(head.end(), {"measured", "gap, points"});
     TextTable table(head);
     for (const Statistic& statistic : kTtft) {
@@ -202,6 +203,11 @@ std::string report_table(const Summary& summary, const Measured& measured) {
   out += "kvlift " + version_text() + ", driver " + summary.driver + ", " + std::to_string(summary.seeds.size()) +
          (summary.seeds.size() == 1 ? " seed" : " seeds (± is the 95 % confidence interval)") + "\n";
   if (!measured.source.empty()) out += "measured: " + measured.source + "\n";
+  if (!summary.performed.empty()) {
+    const Summary::Performed& first = summary.performed.front();
+    out += "\nperformed with (arm " + first.arm + ", seed " + std::to_string(first.seed) + "; all runs in JSON)\n";
+    for (const auto& [name, text] : first.by) out += "  " + name + ": " + text + "\n";
+  }
   for (const PhaseSummary& phase : summary.phases) out += PhaseTable(summary, phase, measured).text();
   return out;
 }

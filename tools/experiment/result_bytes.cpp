@@ -58,6 +58,11 @@ std::string to_bytes(const RunResult& result) {
   Writer out;
   out.value(result.trace_hash);
   out.value(result.effects);
+  out.value(result.performed_by.size());
+  for (const auto& [name, text] : result.performed_by) {
+    out.text(name);
+    out.text(text);
+  }
   out.value(result.phases.size());
   for (const PhaseResult& phase : result.phases) {
     out.text(phase.name);
@@ -84,6 +89,11 @@ RunResult result_from_bytes(std::string_view bytes) {
   RunResult result;
   in.value(result.trace_hash);
   in.value(result.effects);
+  result.performed_by.resize(in.length(sizeof(std::size_t)));
+  for (auto& [name, text] : result.performed_by) {
+    in.text(name);
+    in.text(text);
+  }
   result.phases.resize(in.length(sizeof(Time)));
   for (PhaseResult& phase : result.phases) {
     in.text(phase.name);

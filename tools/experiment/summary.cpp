@@ -207,7 +207,14 @@ const std::vector<std::string>& refusal_counters() {
 }
 
 Summary summarise(const Scenario& scenario, const ExperimentResult& result, const SummaryOptions& options) {
-  Summary summary{scenario.name, scenario.description, result.driver, scenario.baseline, result.seeds, {}};
+  Summary summary{scenario.name, scenario.description, result.driver, scenario.baseline, result.seeds, {}, {}};
+  for (std::size_t s = 0; s < result.seeds.size(); ++s) {
+    for (std::size_t a = 0; a < result.arms.size(); ++a) {
+      const RunResult& run = result.runs[a][s];
+      if (!run.performed_by.empty())
+        summary.performed.push_back({result.arms[a]->name, result.seeds[s], run.performed_by});
+    }
+  }
   const std::vector<Phase>& phases = result.arms.front()->settings.workload.phases;
   for (std::size_t p = 0; p < phases.size(); ++p) {
     if (phases[p].kind == Phase::Kind::pause || (options.measured_only && !phases[p].measured)) continue;

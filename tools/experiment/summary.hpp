@@ -46,6 +46,13 @@ struct Summary {
   std::string scenario, description, driver, baseline;
   std::vector<std::uint64_t> seeds;
   std::vector<PhaseSummary> phases;
+  /// What the runs were performed with: arm, seed, and the driver's own lines; empty from a driver that models time.
+  struct Performed {
+    std::string arm;
+    std::uint64_t seed = 0;
+    std::vector<std::pair<std::string, std::string>> by;
+  };
+  std::vector<Performed> performed;
 };
 
 struct SummaryOptions {

@@ -110,17 +110,20 @@ class Files {
 };
 
 ex::ExperimentResult run(const ExperimentCommand& command, const ex::Scenario& scenario) {
+  command.real.check(command.driver);
   ex::ExperimentOptions options = command.experiment_options();
   for (const std::string& warning : ex::lease_warnings(scenario, options.arms)) spdlog::warn("{}", warning);
   Progress progress;
   options.on_progress = [&](std::size_t done, std::size_t all) { progress(done, all); };
-  return ex::run_experiment(scenario, linked_drivers(), options);
+  return ex::run_experiment(scenario, linked_drivers(command.real), options);
 }
 
 }  // namespace
 
 void ExperimentCommand::add_options(CLI::App& command, std::vector<std::string> formats) {
-  command.add_option("--driver", driver, "sim: SimGrid's clock and resources; step: order of events only")
+  command
+      .add_option("--driver", driver,
+                  "sim: SimGrid's clock and resources; step: order of events only; real: this machine's SSD and memory")
       ->capture_default_str();
   command.add_option("--seeds", seeds, "Runs of each arm, with seeds 1 to N (default: the scenario's)")
       ->check(CLI::Range(std::int64_t{1}, ex::kSeedsMax));
@@ -133,6 +136,7 @@ void ExperimentCommand::add_options(CLI::App& command, std::vector<std::string> 
       ->capture_default_str();
   command.add_option("--slo-ttft-ms", slo_ttft_ms, "Also count requests per second whose TTFT is within this")
       ->check(CLI::Range(1e-6, 1e9));
+  real.add_options(command);
 }
 
 void ExperimentCommand::add_file_options(CLI::App& command) {
@@ -146,7 +150,8 @@ ex::ExperimentOptions ExperimentCommand::experiment_options() const {
   options.driver = driver;
   options.arms = arms;
   options.seeds = seeds;
-  options.jobs = jobs;
+  // Runs on real devices would measure each other.
+  options.jobs = driver == "real" ? 1 : jobs;
   return options;
 }
 

@@ -10,6 +10,7 @@
 #include "tools/experiment/experiment.hpp"
 #include "tools/experiment/scenario.hpp"
 #include "tools/experiment/summary.hpp"
+#include "tools/kvlift/real_options.hpp"
 
 namespace kvlift {
 
@@ -23,6 +24,7 @@ struct ExperimentCommand {
   std::string format = "table";
   std::string out_folder, timeline_file, requests_file;
   std::optional<double> slo_ttft_ms;
+  RealCommand real;
 
   /// --driver, --seeds, --jobs, --set, --format, --slo-ttft-ms
   void add_options(CLI::App& command, std::vector<std::string> formats = {"table", "json"});
