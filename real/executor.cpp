@@ -278,16 +278,19 @@ bool Executor::poll() {
     ready_.push_back(alarms_.top().running);
     alarms_.pop();
   }
-  ring_done_.clear();
-  ring_->poll(t, ring_done_);
-  for (std::size_t n = 0; n < stores_.size(); ++n) {
-    disk_done_.clear();
-    for (const RingDone& done : ring_done_) {
-      if (stores_[n]->mine(done)) stores_[n]->on(done, disk_done_);
+  // An answer may make a store ask for more, which only the ring's next poll submits.
+  do {
+    ring_done_.clear();
+    ring_->poll(t, ring_done_);
+    for (std::size_t n = 0; n < stores_.size(); ++n) {
+      disk_done_.clear();
+      for (const RingDone& done : ring_done_) {
+        if (stores_[n]->mine(done)) stores_[n]->on(done, disk_done_);
+      }
+      stores_[n]->poll(disk_done_);
+      for (const SsdDone& done : disk_done_) disk_over(static_cast<NodeId>(n), done);
     }
-    stores_[n]->poll(disk_done_);
-    for (const SsdDone& done : disk_done_) disk_over(static_cast<NodeId>(n), done);
-  }
+  } while (!ring_done_.empty());
   copies_done_.clear();
   link_->poll(copies_done_);
   for (const TransferDone& done : copies_done_) copy_over(done);

@@ -1,37 +1,13 @@
 #include "real/run.hpp"
 
-#include <stdlib.h>
-
-#include <cerrno>
-#include <filesystem>
-#include <fstream>
 #include <string>
-#include <system_error>
 
 #include "core/world.hpp"
-#include "real/error.hpp"
 #include "real/executor.hpp"
+#include "real/run_folder.hpp"
 
 namespace kvlift::real {
 namespace {
-
-/// A new folder in `parent`, gone with everything in it at the end.
-class RunFolder {
- public:
-  explicit RunFolder(const std::string& parent) : path_(parent + "/kvlift-run-XXXXXX") {
-    if (mkdtemp(path_.data()) == nullptr) throw RealError("folder " + parent + " cannot be written", errno);
-  }
-  ~RunFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  RunFolder(const RunFolder&) = delete;
-  RunFolder& operator=(const RunFolder&) = delete;
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
 
 std::string text_of(double value) {
   std::string text = std::to_string(value);

@@ -12,5 +12,6 @@ void add_replay_command(CLI::App& program);
 void add_sweep_command(CLI::App& program);
 void add_designs_command(CLI::App& program);
 void add_scenario_command(CLI::App& program);
+void add_calibrate_command(CLI::App& program);
 
 }  // namespace kvlift

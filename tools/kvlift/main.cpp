@@ -57,6 +57,7 @@ void add_everything(CLI::App& program) {
   kvlift::add_sweep_command(program);
   kvlift::add_designs_command(program);
   kvlift::add_scenario_command(program);
+  kvlift::add_calibrate_command(program);
   kvlift::add_trace_command(program);
   refuse_void_values(program);
 }
