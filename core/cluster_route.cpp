@@ -56,7 +56,8 @@ void Cluster::State::on_route(std::uint32_t slot, const Completion& c, Time now)
       }
       return routes.release(slot);  // nobody waits for what became of it
     case RouteOp::State::asking_holders: {
-      const auto& [holder, keys] = op.by_holder[op.next];
+      const NodeId holder = op.by_holder[op.next].first;
+      const auto& keys = op.by_holder[op.next].second;
       if (c.error == Error::OK && !op.answered) {
         if (node(holder).alive) serve(c, [&](bool) { accept_delegation(holder, keys, now); });
         return reply(Component::route, slot, op, holder);
