@@ -14,13 +14,13 @@
 #include "real/open_ring.hpp"
 #include "real/payload.hpp"
 #include "real/run_folder.hpp"
-#include "real/ssd_store.hpp"
+#include "real/ssd_stores.hpp"
 
 namespace kvlift::real {
 namespace {
 
 constexpr std::uint32_t kBatch = 16;
-constexpr std::uint64_t kSmall = 4096;
+constexpr std::uint64_t kSmall = kPage;
 constexpr std::size_t kNodes = 2;
 /// Objects that a measurement may have in memory at a time, on each node.
 constexpr std::uint32_t kPlaces = 64;
@@ -45,16 +45,15 @@ std::vector<Duration> measure(int rounds, const std::function<void()>& work) {
 class Bench {
  public:
   explicit Bench(const CalibrationSettings& settings)
-      : settings_(settings), folder_(settings.folder), place_bytes_(record_bytes(settings.object_bytes)) {
+      : folder_(settings.folder), place_bytes_(record_bytes(settings.object_bytes)) {
     arena_ = std::make_unique<Arena>(2 * kNodes * kPlaces * place_bytes_);
     ring_ = open_ring({}, 512, [this](const std::string& line) { steps_.push_back(line); });
     const Memory memory = arena_->memory();
     ring_->register_memory({&memory, 1});
-    for (std::size_t n = 0; n < kNodes; ++n) {
-      stores_.push_back(std::make_unique<SsdStore>(
-          SsdFolder(folder_.path() + "/node-" + std::to_string(n)), *ring_, static_cast<std::uint16_t>(n + 1),
-          SsdStoreSettings{.segment_bytes = kBatch * place_bytes_, .sync = settings.sync}));
-    }
+    stores_ = std::make_unique<SsdStores>(*ring_);
+    for (std::size_t n = 0; n < kNodes; ++n)
+      stores_->open(folder_.path() + "/node-" + std::to_string(n),
+                    {.segment_bytes = kBatch * place_bytes_, .sync = settings.sync});
     link_ = std::make_unique<LocalLink>(memory, memory);
   }
 
@@ -62,12 +61,12 @@ class Bench {
   void write(std::size_t node, std::uint64_t bytes, std::uint64_t first, std::uint32_t objects) {
     const std::vector<SsdItem> batch = items(node, bytes, first, objects);
     for (const SsdItem& item : batch) mark(item.key, item.data, item.bytes);
-    stores_[node]->write(++token_, batch);
+    (*stores_)[node].write(++token_, batch);
     wait(1);
   }
   /// Reads a batch on each of the first `nodes` nodes at a time.
   void read(std::size_t nodes, std::uint64_t bytes, std::uint64_t first, std::uint32_t objects) {
-    for (std::size_t n = 0; n < nodes; ++n) stores_[n]->read(++token_, items(n, bytes, first, objects), false);
+    for (std::size_t n = 0; n < nodes; ++n) (*stores_)[n].read(++token_, items(n, bytes, first, objects), false);
     wait(nodes);
     for (std::size_t n = 0; n < nodes; ++n) {
       for (const SsdItem& item : items(n, bytes, first, objects)) {
@@ -105,31 +104,15 @@ class Bench {
     }
     return list;
   }
-  /// Sees to what has come; the number of batches that are over.
-  std::size_t poll() {
-    std::vector<SsdDone> finished;
-    std::vector<RingDone> done;
-    // An answer may make a store ask for more, which only the ring's next poll submits.
-    do {
-      done.clear();
-      ring_->poll(Time{}, done);
-      for (const auto& store : stores_) {
-        for (const RingDone& d : done) {
-          if (store->mine(d)) store->on(d, finished);
-        }
-        store->poll(finished);
-      }
-    } while (!done.empty());
-    for (const SsdDone& d : finished) {
-      if (!d.failed.empty()) throw RealError("an object could not be written or read: is the SSD full?");
-    }
-    return finished.size();
-  }
   void wait(std::size_t batches) {
+    std::vector<SsdStores::Finished> finished;
     for (;;) {
       ring_->quiet();
-      batches -= poll();
-      if (batches == 0) return;
+      stores_->poll(Time{}, finished);
+      for (const SsdStores::Finished& f : finished) {
+        if (!f.done.failed.empty()) throw RealError("an object could not be written or read: is the SSD full?");
+      }
+      if (finished.size() == batches) return;
       sleep(ring_->ready_fd());
     }
   }
@@ -138,13 +121,12 @@ class Bench {
     ::poll(&source, 1, 1000);
   }
 
-  CalibrationSettings settings_;
   RunFolder folder_;
   std::uint64_t place_bytes_;
   std::vector<std::string> steps_;
   std::unique_ptr<Arena> arena_;
   std::unique_ptr<Ring> ring_;
-  std::vector<std::unique_ptr<SsdStore>> stores_;
+  std::unique_ptr<SsdStores> stores_;
   std::unique_ptr<LocalLink> link_;
   std::uint64_t token_ = 0;
 };
@@ -158,7 +140,7 @@ Calibration calibrate(const CalibrationSettings& settings) {
   const double bucket_bytes = static_cast<double>(kBatch) * static_cast<double>(settings.object_bytes);
   const auto bandwidth = [](double bytes, Duration span) { return bytes / seconds_of(span); };
 
-  // Objects of each size first: what is read must not lie in a cache of the device that the writes just filled.
+  // Everything is written before anything is read: what is read should not lie in a cache of the device.
   std::vector<Duration> writes;
   for (std::uint32_t b = 0; b < buckets; ++b) {
     for (std::size_t n = 0; n < kNodes; ++n) {
@@ -177,6 +159,8 @@ Calibration calibrate(const CalibrationSettings& settings) {
   std::erase_if(sizes, [&](std::uint64_t bytes) { return bytes > settings.object_bytes; });
   for (const std::uint64_t bytes : sizes) {
     if (bytes != kSmall && bytes != settings.object_bytes) bench.write(0, bytes, 0, kPlaces);
+  }
+  for (const std::uint64_t bytes : sizes) {
     for (const std::uint32_t objects : {1U, 4U, kBatch, kPlaces}) {
       std::uint64_t turn = 0;
       const std::uint64_t there = bytes == settings.object_bytes ? std::uint64_t{buckets} * kBatch : kPlaces;

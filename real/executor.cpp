@@ -7,8 +7,7 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
-#include <ctime>
+#include <chrono>
 
 #include "core/assert.hpp"
 #include "core/cluster.hpp"
@@ -23,12 +22,10 @@ namespace {
 constexpr std::uint64_t kUserBytes = 64ULL << 20;
 
 std::int64_t machine_clock() {
-  timespec t{};
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return std::int64_t{t.tv_sec} * 1'000'000'000 + t.tv_nsec;
+  return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-std::uint64_t pages(std::int64_t bytes) { return (static_cast<std::uint64_t>(bytes) + kPage - 1) & ~(kPage - 1); }
+std::uint64_t pages(Bytes bytes) { return paged(static_cast<std::uint64_t>(bytes.value)); }
 
 /// Open files that the process may have, with some left for others.
 unsigned files_max() {
@@ -43,8 +40,7 @@ unsigned files_max() {
 SsdStoreSettings store_settings(const HolderSettings& holder, const RealOptions& options) {
   // Segments as long as buckets, so that a bucket that is evicted takes its file with it.
   SsdStoreSettings settings;
-  const std::uint64_t bucket =
-      pages(holder.bucket_bytes.value) + kPage * static_cast<std::uint64_t>(holder.bucket_keys);
+  const std::uint64_t bucket = pages(holder.bucket_bytes) + kPage * static_cast<std::uint64_t>(holder.bucket_keys);
   settings.segment_bytes = std::clamp<std::uint64_t>(bucket, 16ULL << 20, 1ULL << 30);
   settings.sync = options.sync;
   return settings;
@@ -52,18 +48,17 @@ SsdStoreSettings store_settings(const HolderSettings& holder, const RealOptions&
 
 }  // namespace
 
-Executor::Executor(const RunPlan& plan, const RealOptions& options, const std::string& folder)
-    : plan_(plan), options_(options) {
+Executor::Executor(const RunPlan& plan, const RealOptions& options, const std::string& folder) : options_(options) {
   KVLIFT_ASSERT(plan.places);
-  std::int64_t object = plan.engine.block_tokens.value * plan.engine.bytes_per_token.value;
-  for (const Bytes block : plan.workload.block_bytes) object = std::max(object, block.value);
+  Bytes object{plan.engine.block_tokens.value * plan.engine.bytes_per_token.value};
+  for (const Bytes block : plan.workload.block_bytes) object = std::max(object, block);
   const std::uint64_t user = std::max(kUserBytes, 4 * pages(object));
   std::uint64_t bytes = 0;
   for (const ClusterPlan::NodePlan& node : nodes_of(plan.platform)) {
     Node place{.user_room = RangeAllocator({static_cast<std::int64_t>(user)})};
     place.segment = bytes;
-    place.staging = place.segment + pages(node.segment_bytes.value);
-    place.user = place.staging + pages(plan.store.holder.staging_bytes.value);
+    place.staging = place.segment + pages(node.segment_bytes);
+    place.user = place.staging + pages(plan.store.holder.staging_bytes);
     bytes = place.user + user;
     nodes_.push_back(std::move(place));
   }
@@ -73,11 +68,9 @@ Executor::Executor(const RunPlan& plan, const RealOptions& options, const std::s
   ring_ = open_ring(ring, files_max(), [this](const std::string& line) { steps_.push_back(line); });
   const Memory memory = arena_->memory();
   ring_->register_memory({&memory, 1});
-  for (std::size_t n = 0; n < nodes_.size(); ++n) {
-    stores_.push_back(std::make_unique<SsdStore>(SsdFolder(folder + "/node-" + std::to_string(n)), *ring_,
-                                                 static_cast<std::uint16_t>(n + 1),
-                                                 store_settings(plan.store.holder, options)));
-  }
+  stores_ = std::make_unique<SsdStores>(*ring_);
+  for (std::size_t n = 0; n < nodes_.size(); ++n)
+    stores_->open(folder + "/node-" + std::to_string(n), store_settings(plan.store.holder, options));
   link_ = std::make_unique<LocalLink>(memory, memory);
   const StandIn::Parts& parts = options.stand_in;
   if (parts.ssd || parts.memory_and_links || parts.calls)
@@ -112,7 +105,7 @@ void Executor::run(World& world) {
 }
 
 void Executor::take(World& world) {
-  for (const Forgotten& f : world.places().forgotten) stores_[index(f.node)]->forget(f.key, f.version);
+  for (const Forgotten& f : world.places().forgotten) (*stores_)[index(f.node)].forget(f.key, f.version);
   const std::span<const Extent> extents = world.places().extents;
   for (const Effect& effect : world.effects()) begin(effect, extents.subspan(effect.first_extent, effect.extents));
   world.effects().clear();
@@ -125,7 +118,7 @@ void Executor::begin(const Effect& effect, std::span<const Extent> extents) {
   running_[r] = {.live = true, .effect = effect, .extents = {extents.begin(), extents.end()}};
   Running& running = running_[r];
   if (effect.kind == EffectKind::timer || effect.kind == EffectKind::compute) {
-    alarms_.push({effect.kind == EffectKind::timer ? effect.at : now() + effect.span, order_++, r});
+    alarms_.push(effect.kind == EffectKind::timer ? effect.at : now() + effect.span, r);
     return;
   }
   running.stands_in = stand_in_ && stand_in_->begin(effect, now());
@@ -153,7 +146,7 @@ void Executor::begin_disk(std::uint32_t r) {
   for (const Extent& e : running.extents)
     items.push_back({e.key, e.version, arena_->data() + offset_of(reads ? e.to : e.from),
                      static_cast<std::uint64_t>(e.size.value)});
-  SsdStore& store = *stores_[index(running.effect.node)];
+  SsdStore& store = (*stores_)[index(running.effect.node)];
   if (reads) {
     store.read(r, items, running.effect.background);
   } else {
@@ -175,46 +168,46 @@ void Executor::disk_over(NodeId node, const SsdDone& done) {
     running.failed.clear();
     // Core takes a bucket as written or not; the part that was is of no use to it.
     for (const Extent& e : running.extents) {
-      if (!reads) stores_[index(node)]->forget(e.key, e.version);
+      if (!reads) (*stores_)[index(node)].forget(e.key, e.version);
     }
   }
   real_over(r);
+}
+
+const Place* Executor::user_end(const Extent& extent) {
+  if (extent.from.kind == Place::Kind::user) return &extent.from;
+  return extent.to.kind == Place::Kind::user ? &extent.to : nullptr;
 }
 
 bool Executor::begin_copy(std::uint32_t r) {
   Running& running = running_[r];
   const Extent& extent = running.extents[running.next];
   const auto bytes = static_cast<std::uint64_t>(extent.size.value);
-  const bool gives = extent.from.kind == Place::Kind::user;
-  const bool takes = extent.to.kind == Place::Kind::user;
-  const std::uint32_t c = copies_.acquire();
-  Copy& copy = copies_[c];
-  copy = {.live = true, .running = r, .extent = running.next};
-  std::uint64_t user = 0;
-  if (gives || takes) {
-    Node& node = nodes_[index((gives ? extent.from : extent.to).node)];
-    if (bytes > static_cast<std::uint64_t>(node.user_room.capacity().value))
+  const Place* user = user_end(extent);
+  Copy copy{.live = true, .running = r, .extent = running.next};
+  std::uint64_t user_at = 0;
+  if (user != nullptr) {
+    Node& node = nodes_[index(user->node)];
+    if (extent.size > node.user_room.capacity())
       throw RealError("an object of " + std::to_string(bytes) + " bytes is larger than this driver's room for one");
     const auto room = node.user_room.allocate(extent.size);
-    if (!room) {
-      copies_.release(c);
-      return false;
-    }
+    if (!room) return false;
     copy.user_offset = *room;
-    user = node.user + static_cast<std::uint64_t>(*room);
-    if (gives) mark(extent.key, arena_->data() + user, bytes), ++counters_.marked;
+    user_at = node.user + static_cast<std::uint64_t>(*room);
+    if (user == &extent.from) mark(extent.key, arena_->data() + user_at, bytes);
   }
+  const std::uint32_t c = copies_.acquire();
   const Transfer transfer{.token = c,
-                          .local = gives ? user : offset_of(extent.from),
-                          .remote = takes ? user : offset_of(extent.to),
+                          .local = user == &extent.from ? user_at : offset_of(extent.from),
+                          .remote = user == &extent.to ? user_at : offset_of(extent.to),
                           .bytes = bytes};
-  copy.user_at = user;
   if (!link_->post(transfer)) {
-    if (copy.user_offset >= 0)
-      nodes_[index((gives ? extent.from : extent.to).node)].user_room.release(copy.user_offset, extent.size);
+    if (user != nullptr) nodes_[index(user->node)].user_room.release(copy.user_offset, extent.size);
     copies_.release(c);
     return false;
   }
+  copies_[c] = copy;
+  if (user == &extent.from) ++counters_.marked;
   ++running.next;
   ++running.open;
   return true;
@@ -237,14 +230,15 @@ void Executor::copy_over(const TransferDone& done) {
   Running& running = running_[copy.running];
   const Extent& extent = running.extents[copy.extent];
   Error error = done.error;
-  if (copy.user_offset >= 0) {
-    const bool takes = extent.to.kind == Place::Kind::user;
-    if (takes && error == Error::OK) {
+  if (const Place* user = user_end(extent); user != nullptr) {
+    Node& node = nodes_[index(user->node)];
+    if (user == &extent.to && error == Error::OK) {
       ++counters_.arrived;
-      if (!marked(extent.key, arena_->data() + copy.user_at, static_cast<std::uint64_t>(extent.size.value)))
+      const std::byte* data = arena_->data() + node.user + copy.user_offset;
+      if (!marked(extent.key, data, static_cast<std::uint64_t>(extent.size.value)))
         error = Error::TRANSFER_FAIL, ++counters_.wrong_bytes;
     }
-    nodes_[index((takes ? extent.to : extent.from).node)].user_room.release(copy.user_offset, extent.size);
+    node.user_room.release(copy.user_offset, extent.size);
   }
   if (error == Error::OK) running.arrived += extent.size;
   if (error != Error::OK && running.error == Error::OK) running.error = error;
@@ -274,23 +268,11 @@ bool Executor::poll() {
       over_if_both(r);
     }
   }
-  while (!alarms_.empty() && alarms_.top().at <= t) {
-    ready_.push_back(alarms_.top().running);
-    alarms_.pop();
-  }
-  // An answer may make a store ask for more, which only the ring's next poll submits.
-  do {
-    ring_done_.clear();
-    ring_->poll(t, ring_done_);
-    for (std::size_t n = 0; n < stores_.size(); ++n) {
-      disk_done_.clear();
-      for (const RingDone& done : ring_done_) {
-        if (stores_[n]->mine(done)) stores_[n]->on(done, disk_done_);
-      }
-      stores_[n]->poll(disk_done_);
-      for (const SsdDone& done : disk_done_) disk_over(static_cast<NodeId>(n), done);
-    }
-  } while (!ring_done_.empty());
+  std::uint32_t due = 0;
+  while (alarms_.take(t, due)) ready_.push_back(due);
+  disks_done_.clear();
+  stores_->poll(t, disks_done_);
+  for (const SsdStores::Finished& f : disks_done_) disk_over(static_cast<NodeId>(f.store), f.done);
   copies_done_.clear();
   link_->poll(copies_done_);
   for (const TransferDone& done : copies_done_) copy_over(done);
@@ -299,7 +281,7 @@ bool Executor::poll() {
 }
 
 void Executor::wait() {
-  Time next = alarms_.empty() ? kNever : alarms_.top().at;
+  Time next = alarms_.next();
   if (stand_in_) next = std::min(next, stand_in_->next());
   const double left = std::max(0.0, static_cast<double>((next - now()).ns) / options_.time_scale);
   const auto ns = static_cast<std::int64_t>(std::min(left, 1e9));
@@ -330,12 +312,9 @@ void Executor::deliver(World& world) {
 
 void Executor::drain() {
   waiting_.clear();
-  alarms_ = {};
+  alarms_.clear();
   stand_in_.reset();
-  const auto busy = [this] {
-    return copies_.live() > 0 || std::any_of(stores_.begin(), stores_.end(), [](const auto& s) { return !s->quiet(); });
-  };
-  while (busy()) {
+  while (copies_.live() > 0 || !stores_->quiet()) {
     ring_->quiet();
     if (!poll()) wait();
     ready_.clear();
@@ -346,10 +325,11 @@ std::vector<std::pair<std::string, std::string>> Executor::describe() const {
   utsname system{};
   uname(&system);
   SsdCounters ssd;
-  for (const auto& store : stores_) {
-    ssd.bytes_read += store->counters().bytes_read;
-    ssd.bytes_written += store->counters().bytes_written;
-    ssd.mismatches += store->counters().mismatches;
+  for (std::size_t n = 0; n < stores_->size(); ++n) {
+    const SsdCounters& one = (*stores_)[n].counters();
+    ssd.bytes_read += one.bytes_read;
+    ssd.bytes_written += one.bytes_written;
+    ssd.mismatches += one.mismatches;
   }
   const RingCounters& ring = ring_->counters();
   const auto count = [](std::uint64_t n, const char* what) { return std::to_string(n) + what; };

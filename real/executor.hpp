@@ -8,7 +8,6 @@
 
 #include <deque>
 #include <memory>
-#include <queue>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -19,10 +18,11 @@
 #include "core/slots.hpp"
 #include "core/world.hpp"
 #include "real/arena.hpp"
+#include "real/due_queue.hpp"
 #include "real/link.hpp"
 #include "real/open_ring.hpp"
 #include "real/options.hpp"
-#include "real/ssd_store.hpp"
+#include "real/ssd_stores.hpp"
 
 namespace kvlift::real {
 
@@ -44,7 +44,7 @@ class Executor {
   /// What carried the run and how often, one line a part: for the result.
   std::vector<std::pair<std::string, std::string>> describe() const;
   const ExecutorCounters& counters() const { return counters_; }
-  const SsdStore& store(NodeId node) const { return *stores_[index(node)]; }
+  const SsdStore& store(NodeId node) const { return (*stores_)[index(node)]; }
   /// Step downs of the ring, one line each.
   const std::vector<std::string>& steps() const { return steps_; }
 
@@ -65,14 +65,7 @@ class Executor {
   struct Copy {
     bool live = false;
     std::uint32_t running = 0, extent = 0;
-    std::int64_t user_offset = -1;  ///< room in the user area; -1: none is needed
-    std::uint64_t user_at = 0;      ///< the same, as offset into the arena
-  };
-  struct Alarm {
-    Time at;
-    std::uint64_t order = 0;
-    std::uint32_t running = 0;
-    bool operator>(const Alarm& o) const { return at != o.at ? at > o.at : order > o.order; }
+    std::int64_t user_offset = -1;  ///< room in the user area of user_end()'s node; -1: none is needed
   };
   struct Node {
     std::uint64_t segment = 0, staging = 0, user = 0;  ///< offsets into the arena
@@ -98,28 +91,27 @@ class Executor {
   /// Waits for what still uses the memory.
   void drain();
   std::uint64_t offset_of(const Place& place) const;
+  /// Of a transfer, the end in an accelerator; nullptr when both are in the store.
+  static const Place* user_end(const Extent& extent);
 
-  RunPlan plan_;
   RealOptions options_;
   std::vector<std::string> steps_;
   std::vector<Node> nodes_;
   std::unique_ptr<Arena> arena_;
   std::unique_ptr<Ring> ring_;
-  std::vector<std::unique_ptr<SsdStore>> stores_;  ///< by node
+  std::unique_ptr<SsdStores> stores_;  ///< by node
   std::unique_ptr<Link> link_;
   std::unique_ptr<StandIn> stand_in_;
   Slots<Running> running_;
   Slots<Copy> copies_;
   std::deque<std::uint32_t> waiting_;  ///< transfers that need room or a place on the link, oldest first
-  std::priority_queue<Alarm, std::vector<Alarm>, std::greater<>> alarms_;
-  std::uint64_t order_ = 0;
+  DueQueue<std::uint32_t> alarms_;     ///< timers and computing
   std::unordered_map<EffectId, std::uint32_t> by_effect_;  ///< those that are stood in for
   std::deque<std::uint32_t> ready_;
   Time last_;
   std::int64_t origin_ = 0;  ///< of the machine's clock, ns
   ExecutorCounters counters_;
-  std::vector<RingDone> ring_done_;
-  std::vector<SsdDone> disk_done_;
+  std::vector<SsdStores::Finished> disks_done_;
   std::vector<TransferDone> copies_done_;
   std::vector<EffectId> stood_in_;
 };

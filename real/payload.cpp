@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cstring>
 
+#include "real/record.hpp"
+
 namespace kvlift::real {
 namespace {
-
-constexpr std::uint64_t kPageBytes = 4096;
 
 std::uint64_t stamp_of(const ObjectKey& key, std::uint64_t at) { return mix64(hash_of(key) + at); }
 
@@ -22,7 +22,7 @@ bool stamped(const ObjectKey& key, const std::byte* data, std::uint64_t at, std:
 }  // namespace
 
 void mark(const ObjectKey& key, std::byte* data, std::uint64_t bytes) {
-  for (std::uint64_t at = 0; at < bytes; at += kPageBytes) {
+  for (std::uint64_t at = 0; at < bytes; at += kPage) {
     const std::uint64_t stamp = stamp_of(key, at);
     std::memcpy(data + at, &stamp, stamp_bytes(at, bytes));
   }
@@ -30,10 +30,10 @@ void mark(const ObjectKey& key, std::byte* data, std::uint64_t bytes) {
 
 bool marked(const ObjectKey& key, const std::byte* data, std::uint64_t bytes, std::uint64_t every) {
   if (bytes == 0) return true;
-  for (std::uint64_t at = 0; at < bytes; at += kPageBytes * every) {
+  for (std::uint64_t at = 0; at < bytes; at += kPage * every) {
     if (!stamped(key, data, at, bytes)) return false;
   }
-  return stamped(key, data, (bytes - 1) / kPageBytes * kPageBytes, bytes);
+  return stamped(key, data, (bytes - 1) / kPage * kPage, bytes);
 }
 
 }  // namespace kvlift::real

@@ -27,8 +27,10 @@ struct RecordHeader {
   friend bool operator==(const RecordHeader&, const RecordHeader&) = default;
 };
 
+/// Bytes of the pages that so many bytes take.
+constexpr std::uint64_t paged(std::uint64_t bytes) { return (bytes + kPage - 1) & ~(kPage - 1); }
 /// Bytes on SSD of a record with so many bytes of payload.
-constexpr std::uint64_t record_bytes(std::uint64_t payload) { return kPage + ((payload + kPage - 1) & ~(kPage - 1)); }
+constexpr std::uint64_t record_bytes(std::uint64_t payload) { return kPage + paged(payload); }
 
 /// Fills the whole page.
 void encode(const RecordHeader& header, std::byte* page);

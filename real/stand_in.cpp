@@ -107,7 +107,7 @@ void StandIn::start_stage(std::uint64_t user, Time now) {
   const Stage& stage = flight.stages[flight.stage];
   if (stage.amount <= 0) {
     flight.open = 1;
-    delays_.push({now + stage.delay, order_++, user});
+    delays_.push(now + stage.delay, user);
     return;
   }
   for (const std::int32_t resource : stage.resource) {
@@ -126,7 +126,7 @@ void StandIn::part_ended(std::uint64_t user, Time at, std::vector<EffectId>& end
 }
 
 Time StandIn::next() const {
-  Time first = delays_.empty() ? kNever : delays_.top().at;
+  Time first = delays_.next();
   for (const FluidResource& resource : resources_) first = std::min(first, resource.next());
   return first;
 }
@@ -134,11 +134,8 @@ Time StandIn::next() const {
 void StandIn::advance(Time now, std::vector<EffectId>& ended) {
   // Step by step, so that a stage begins when the one before it ended and not when somebody looked.
   for (Time at = next(); at <= now; at = next()) {
-    while (!delays_.empty() && delays_.top().at <= at) {
-      const std::uint64_t user = delays_.top().user;
-      delays_.pop();
-      part_ended(user, at, ended);
-    }
+    std::uint64_t delayed = 0;
+    while (delays_.take(at, delayed)) part_ended(delayed, at, ended);
     for (FluidResource& resource : resources_) {
       if (resource.next() > at) continue;
       scratch_.clear();

@@ -14,6 +14,7 @@
 
 #include "core/driver.hpp"
 #include "core/platform.hpp"
+#include "real/due_queue.hpp"
 #include "real/fluid.hpp"
 
 namespace kvlift::real {
@@ -49,12 +50,6 @@ class StandIn {
     std::size_t stage = 0;
     int open = 0;  ///< parts of the stage under way
   };
-  struct Delay {
-    Time at;
-    std::uint64_t order = 0;
-    std::uint64_t user = 0;
-    bool operator>(const Delay& o) const { return at != o.at ? at > o.at : order > o.order; }
-  };
   struct Machine {
     HostSettings settings;
     std::int32_t ssd = 0, memory = 0, nic_out = 0, nic_in = 0;
@@ -74,9 +69,8 @@ class StandIn {
   std::vector<std::uint32_t> machine_of_;  ///< by node
   std::vector<std::int32_t> own_link_;     ///< by node: of its accelerator
   std::unordered_map<std::uint64_t, Flight> flights_;
-  std::priority_queue<Delay, std::vector<Delay>, std::greater<>> delays_;
+  DueQueue<std::uint64_t> delays_;
   std::priority_queue<Time, std::vector<Time>, std::greater<>> workers_free_at_;  ///< of the master
-  std::uint64_t order_ = 0;
   std::vector<std::uint64_t> scratch_;
 };
 

@@ -15,7 +15,6 @@
 #include <vector>
 
 #include "real/run.hpp"
-#include "real/run_folder.hpp"
 #include "sim/run.hpp"
 #include "tests/step/run.hpp"
 #include "tests/step/run_harness.hpp"
@@ -32,9 +31,8 @@ std::ostream& operator<<(std::ostream& out, const Driver& d) { return out << d.n
 
 /// On this machine's SSD and memory, in the platform's time; five of the plan's seconds in one of the machine's.
 RunResult run_for_real(const RunPlan& plan) {
-  const real::RunFolder folder(testing::TempDir());
   real::RealOptions options;
-  options.folder = folder.path();
+  options.folder = testing::TempDir();
   options.time_scale = 5;
   options.stand_in = {.ssd = true, .memory_and_links = true, .calls = true};
   options.sync = false;

@@ -56,18 +56,20 @@ TEST(Executor, DamageOnTheSsdIsAMissAndNeverWrongBytes) {
   Executor executor(plan, quick(folder.path()), folder.path());
   World world(plan);
   // From now on the file system has other bytes than were written: each record's payload is hit in its middle.
-  std::thread damage([&] {
-    for (int round = 0; round < 400 && !world.done(); ++round) {
+  std::jthread damage([&folder](const std::stop_token& stop) {
+    while (!stop.stop_requested()) {
       for (const auto& entry : std::filesystem::recursive_directory_iterator(folder.path())) {
-        if (!entry.is_regular_file() || entry.path().filename() == "owner") continue;
+        std::error_code gone;
+        const std::uintmax_t bytes = entry.is_regular_file(gone) ? entry.file_size(gone) : 0;
+        if (gone || entry.path().filename() == "owner") continue;
         std::fstream file(entry.path(), std::ios::in | std::ios::out | std::ios::binary);
-        for (std::uintmax_t at = 300'000; at + 1 < entry.file_size(); at += 1'000'000)
+        for (std::uintmax_t at = 300'000; at + 6 < bytes; at += 1'000'000)
           file.seekp(static_cast<std::streamoff>(at)).write("damage", 6);
       }
-      std::this_thread::sleep_for(std::chrono::milliseconds(2));
     }
   });
   executor.run(world);
+  damage.request_stop();
   damage.join();
   EXPECT_GT(executor.store(NodeId{0}).counters().mismatches, 0U);
   EXPECT_EQ(executor.counters().wrong_bytes, 0U);

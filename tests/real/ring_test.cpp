@@ -42,6 +42,12 @@ class RingTest : public ::testing::Test {
     ring_->poll(now, done);
     return done;
   }
+  /// What comes first, within as many polls as any of these tests needs.
+  std::vector<RingDone> answers() {
+    std::vector<RingDone> done;
+    for (int i = 0; i < 2000 && done.empty(); ++i) ring_->poll(Time{}, done);
+    return done;
+  }
   bool arrived(std::uint64_t bytes, std::uint64_t offset = 0) const {
     return std::memcmp(buffer_.data() + offset, content_.at(offset), bytes) == 0;
   }
@@ -65,8 +71,7 @@ TEST_F(RingTest, AShortPieceGoesOnWhereItStopped) {
   open({.piece_bytes = kPageBytes});
   state_.answer = [](const KernelRequest& ask) { return static_cast<int>(std::min(ask.bytes, 1000U)); };
   ASSERT_TRUE(ring_->start(read(7, 10'000)));
-  std::vector<RingDone> done;
-  for (int i = 0; i < 20 && done.empty(); ++i) ring_->poll(Time{}, done);
+  const auto done = answers();
   ASSERT_THAT(done, SizeIs(1));
   EXPECT_EQ(done[0].token, 7U);
   EXPECT_EQ(done[0].error, Error::OK);
@@ -81,8 +86,7 @@ TEST_F(RingTest, TheEndOfTheFileIsAnErrorThatTellsHowMuchCame) {
     return static_cast<int>(ask.offset >= end ? 0 : std::min<std::uint64_t>(ask.bytes, end - ask.offset));
   };
   ASSERT_TRUE(ring_->start(read(1, 20'000)));
-  std::vector<RingDone> done;
-  for (int i = 0; i < 20 && done.empty(); ++i) ring_->poll(Time{}, done);
+  const auto done = answers();
   ASSERT_THAT(done, SizeIs(1));
   EXPECT_EQ(done[0].error, Error::FILE_READ_FAIL);
   EXPECT_EQ(done[0].cause, ENODATA);
@@ -122,14 +126,12 @@ TEST_F(RingTest, EagainComesAgainAThousandTimesAndIsAnErrorThen) {
   int left = 1000;
   state_.answer = [&](const KernelRequest& ask) { return left-- > 0 ? -EAGAIN : static_cast<int>(ask.bytes); };
   ASSERT_TRUE(ring_->start(read(1, kPageBytes)));
-  std::vector<RingDone> done;
-  for (int i = 0; i < 2000 && done.empty(); ++i) ring_->poll(Time{}, done);
+  auto done = answers();
   ASSERT_THAT(done, SizeIs(1));
   EXPECT_EQ(done[0].error, Error::OK);
   left = 1'000'000;
-  done.clear();
   ASSERT_TRUE(ring_->start(read(2, kPageBytes)));
-  for (int i = 0; i < 2000 && done.empty(); ++i) ring_->poll(Time{}, done);
+  done = answers();
   ASSERT_THAT(done, SizeIs(1));
   EXPECT_EQ(done[0].cause, EAGAIN);
 }
@@ -290,8 +292,7 @@ TEST_F(RingTest, EachStepDownIsCountedAndToldOnce) {
     return static_cast<int>(ask.bytes);
   };
   ASSERT_TRUE(ring_->start(read(1, 8 * kPageBytes)));
-  std::vector<RingDone> done;
-  for (int i = 0; i < 100 && done.empty(); ++i) ring_->poll(Time{}, done);
+  const auto done = answers();
   ASSERT_THAT(done, SizeIs(1));
   EXPECT_EQ(done[0].error, Error::OK);
   EXPECT_EQ(ring_->counters().steps_unregistered, 1U);

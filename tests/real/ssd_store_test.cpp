@@ -8,6 +8,7 @@
 
 #include "real/crc32c.hpp"
 #include "real/error.hpp"
+#include "tests/real/fake_kernel.hpp"
 #include "tests/real/store_harness.hpp"
 
 namespace kvlift::real {
@@ -49,6 +50,31 @@ TEST(SsdStore, GivesBackWhatWasWrittenOfEachSize) {
     EXPECT_EQ(under_test.write(bytes, 1, bytes), Error::OK) << bytes;
     EXPECT_EQ(under_test.read(bytes, 1, bytes), kIntact) << bytes;
   }
+}
+
+TEST(SsdStores, WhatAnAnswerMakesAStoreAskForIsSubmittedBeforeAnybodyWaits) {
+  const TemporaryFolder folder;
+  const FakeContent content;
+  FakeKernelState kernel;
+  kernel.pick = [](const auto& under_way) { return under_way.size(); };  // nothing ends
+  Ring ring(std::make_unique<FakeKernel>(kernel, content), {});
+  SsdStores stores(ring);
+  SsdStore& store = stores.open(folder.path(), {.segment_bytes = 1U << 20});
+  Arena arena(1U << 20);
+  std::vector<SsdStores::Finished> finished;
+  store.write(1, std::vector{SsdItem{key(1), 1, arena.data() + kPage, kObject}});
+  stores.poll(Time{}, finished);
+  ASSERT_FALSE(kernel.under_way.empty());
+  std::size_t writes = kernel.under_way.size();
+  kernel.pick = [&writes](const auto& under_way) { return writes-- > 0 ? std::size_t{0} : under_way.size(); };
+  stores.poll(Time{}, finished);
+  ASSERT_EQ(kernel.under_way.size(), 1U) << "the write is over, and what makes it durable is with the kernel";
+  EXPECT_EQ(kernel.under_way[0].kind, KernelRequest::Kind::sync);
+  EXPECT_TRUE(finished.empty());
+  kernel.pick = [](const auto&) { return std::size_t{0}; };
+  stores.poll(Time{}, finished);
+  ASSERT_EQ(finished.size(), 1U);
+  EXPECT_EQ(finished[0].done.token, 1U);
 }
 
 TEST(SsdStore, WhatIsNotThereOrOfAnotherLengthIsAnError) {

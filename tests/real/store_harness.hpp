@@ -15,33 +15,23 @@
 
 #include "real/arena.hpp"
 #include "real/open_ring.hpp"
-#include "real/ssd_store.hpp"
+#include "real/run_folder.hpp"
+#include "real/ssd_stores.hpp"
 
 namespace kvlift::real {
 
 /// A new empty folder, removed with everything in it.
-class TemporaryFolder {
+class TemporaryFolder : public RunFolder {
  public:
-  TemporaryFolder() {
-    std::string name = ::testing::TempDir() + "kvlift-XXXXXX";
-    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("no folder for the test");
-    path_ = name;
-  }
-  ~TemporaryFolder() { std::filesystem::remove_all(path_); }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  const std::string& path() const { return path_; }
+  TemporaryFolder() : RunFolder(::testing::TempDir()) {}
   std::vector<std::string> segments() const {
     std::vector<std::string> list;
-    for (const auto& entry : std::filesystem::directory_iterator(path_)) {
+    for (const auto& entry : std::filesystem::directory_iterator(path())) {
       if (entry.path().filename() != "owner") list.push_back(entry.path().string());
     }
     std::sort(list.begin(), list.end());
     return list;
   }
-
- private:
-  std::string path_;
 };
 
 inline ObjectKey key(std::uint64_t n) { return {.key = {n, n * 7 + 1}}; }
@@ -49,7 +39,7 @@ inline ObjectKey key(std::uint64_t n) { return {.key = {n, n * 7 + 1}}; }
 class StoreUnderTest {
  public:
   explicit StoreUnderTest(const std::string& folder, const SsdStoreSettings& settings = {.segment_bytes = 1U << 20})
-      : ring_(open_ring({}, 256, {})), arena_(64U << 20), store_(SsdFolder(folder), *ring_, 1, settings) {}
+      : ring_(open_ring({}, 256, {})), arena_(64U << 20), stores_(*ring_), store_(stores_.open(folder, settings)) {}
 
   /// An item in memory of its own, as long as the harness lives.
   SsdItem item(std::uint64_t n, std::uint64_t version, std::uint64_t bytes) {
@@ -104,19 +94,19 @@ class StoreUnderTest {
   }
   static Error only(const SsdDone& done) { return done.failed.empty() ? Error::OK : done.failed[0].second; }
   void step(std::vector<SsdDone>& finished) {
-    store_.poll(finished);
-    std::vector<RingDone> done;
+    std::vector<SsdStores::Finished> now;
     ring_->quiet();
-    ring_->poll(Time{}, done);
-    for (const RingDone& d : done) store_.on(d, finished);
+    stores_.poll(Time{}, now);
+    for (SsdStores::Finished& f : now) finished.push_back(std::move(f.done));
     pollfd wait{.fd = ring_->ready_fd(), .events = POLLIN, .revents = 0};
-    if (done.empty() && finished.empty()) ::poll(&wait, 1, 1000);
+    if (now.empty()) ::poll(&wait, 1, 1000);
   }
 
   std::unique_ptr<Ring> ring_;
   Arena arena_;
   std::uint64_t used_ = 0;
-  SsdStore store_;
+  SsdStores stores_;
+  SsdStore& store_;
   std::uint64_t token_ = 0;
 };
 

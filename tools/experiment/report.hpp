@@ -10,9 +10,9 @@
 namespace kvlift::experiment {
 
 /// {"scenario", "version", "driver", "seeds", "baseline", "phases": {NAME: {"arms": {NAME: {...}}, "decrease",
-/// "exercised", "notes"}}}, and from a driver that moves
-/// bytes "performed_by": [{"arm", "seed", "with": {NAME: TEXT}}]. Over several seeds each figure X has its half
-/// interval beside it, as X_ci95; groups of figures (ttft_breakdown_ms, counters, ...) have a group of them.
+/// "exercised", "notes"}}}, and from a driver that moves bytes "performed_by": [{"arm", "seed", "with": {NAME: TEXT}}].
+/// Over several seeds each figure X has its half interval beside it, as X_ci95; groups of figures (ttft_breakdown_ms,
+/// counters, ...) have a group of them.
 Json report_json(const Summary& summary);
 
 /// Simulated beside measured, TTFT split into its parts, tokens by tier, counters by reason.

@@ -1,7 +1,6 @@
 // calibrate: measures this machine and writes it down as the platform of a scenario.
 #include <algorithm>
 #include <memory>
-#include <optional>
 #include <string>
 
 #include "tools/experiment/byte_size.hpp"
@@ -37,9 +36,9 @@ std::uint64_t object_bytes_of(const ex::Scenario& scenario) {
     const ex::Settings& settings = arm.settings;
     if (settings.platform.hosts.size() != 1 || settings.platform.hosts[0].count != 1)
       throw UserError("--based-on " + scenario.name + ": has more than one host; a calibration is of one machine");
-    bytes = settings.engine.block_tokens.value * settings.engine.bytes_per_token.value;
-    if (!settings.engine.ranks_share_keys) bytes /= settings.engine.ranks;
-    for (const Bytes block : settings.workload.block_bytes) bytes = std::max(bytes, block.value);
+    const std::int64_t block = settings.engine.block_tokens.value * settings.engine.bytes_per_token.value;
+    bytes = std::max(bytes, settings.engine.ranks_share_keys ? block : block / settings.engine.ranks);
+    for (const Bytes given : settings.workload.block_bytes) bytes = std::max(bytes, given.value);
   }
   constexpr std::int64_t kLeast = 4096, kMost = 16 << 20;
   return static_cast<std::uint64_t>(std::clamp(bytes, kLeast, kMost)) & ~(std::uint64_t{kLeast} - 1);

@@ -34,8 +34,9 @@ void RealCommand::check(const std::string& driver) const {
     if (folder.empty()) throw UserError("--driver real: needs --folder, an existing folder on the SSD to use");
     return;
   }
-  for (const char* option : {"--folder", "--time-scale", "--size-scale", "--stand-in", "--no-sync", "--strict"}) {
-    if (command_->count(option) > 0) throw UserError(std::string(option) + ": only with --driver real");
+  for (const CLI::Option* option : command_->get_options()) {
+    if (option->get_group() == kGroup && option->count() > 0)
+      throw UserError(option->get_name() + ": only with --driver real");
   }
 }
 
